@@ -1,0 +1,1 @@
+//! The command line: XProf's argument language (`fire`), and one file per command (`commands`).

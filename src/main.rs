@@ -1,0 +1,10 @@
+//! Start of the program: read the words of the command line, then serve or run one command.
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    xprof_rs::flags::run(std::env::args_os().skip(1).collect())
+}

@@ -1,0 +1,1 @@
+//! How answers are written: one module per dialect that XProf uses.

@@ -1,0 +1,1 @@
+//! The HTTP server: protocol, worker pool, routes, embedded interface, answer cache.

@@ -1,0 +1,47 @@
+//! The tools: one file per XProf tool, session and parameters in, answer out.
+//!
+//! A tool knows nothing of HTTP or of the command line; both doors call [`answer`].
+
+use crate::session::Session;
+use std::borrow::Cow;
+
+/// What a tool answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The bytes, not compressed.
+    pub body: Vec<u8>,
+    /// MIME type as XProf names it, without a charset.
+    pub content_type: &'static str,
+    /// Why the answer is empty or partial, for stderr and `X-Xprof-Reason`; `None` when all is well.
+    pub reason: Option<String>,
+}
+
+/// Why a tool has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolError {
+    /// XProf's conversion fails here: the server says 404 `No Data`. The text is the true cause,
+    /// for stderr and `X-Xprof-Reason`.
+    NoData(String),
+    /// XProf raises a Python `ValueError`-like error: the server says 500 with this text.
+    Failed(String),
+    /// The tool is not known, or is not offered for this session: 404 `No Data`.
+    Unknown,
+}
+
+/// One request to a tool.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// XProf's name of the tool (`trace_viewer@`).
+    pub tool: &'a str,
+    /// The session; its hosts are the ones that the answer covers, in order.
+    pub session: &'a Session,
+    /// Query parameters in the order of the request, percent-decoded; the first of a name counts.
+    pub params: &'a [(Cow<'a, str>, Cow<'a, str>)],
+}
+
+impl<'a> Request<'a> {
+    /// The first value of a parameter.
+    pub fn param(&self, name: &str) -> Option<&'a str> {
+        self.params.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_ref())
+    }
+}

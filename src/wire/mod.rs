@@ -1,0 +1,321 @@
+//! Protobuf's wire format, read in place: bytes in, fields out, nothing allocated.
+//!
+//! Accepts and rejects exactly what protobuf's C++ parser does: tags of at most five bytes, field
+//! number 0 refused, groups skipped with matching ends, varints of at most ten bytes whose bits
+//! beyond the 64th are dropped.
+
+use std::fmt;
+
+/// How deep unknown groups may nest, as in protobuf's C++ parser.
+pub const MAX_GROUP_DEPTH: u32 = 100;
+
+/// Why bytes are not a message, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WireError {
+    /// Offset of the first byte that cannot be read, from the start of the slice that was read.
+    pub offset: usize,
+    /// What is wrong there.
+    pub cause: WireCause,
+}
+
+/// What is wrong with the bytes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WireCause {
+    /// A varint or a fixed-size number runs over the end.
+    Truncated,
+    /// A length runs over the end of the message around it.
+    LengthOverrun {
+        /// Bytes that the field says it has.
+        wanted: u64,
+        /// Bytes that are left.
+        left: usize,
+    },
+    /// A varint of more than ten bytes (five in a tag).
+    LongVarint,
+    /// Field number 0.
+    ZeroField,
+    /// Wire type 6 or 7.
+    BadWireType(u8),
+    /// A group that ends where none began, or under another number.
+    UnmatchedEndGroup,
+    /// Groups nested deeper than [`MAX_GROUP_DEPTH`].
+    TooDeep,
+    /// A string that is not UTF-8.
+    NotUtf8,
+}
+
+impl fmt::Display for WireCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated => f.write_str("the data ends inside a field"),
+            Self::LengthOverrun { wanted, left } => {
+                write!(f, "a field of {wanted} bytes where {left} are left")
+            }
+            Self::LongVarint => f.write_str("a number of too many bytes"),
+            Self::ZeroField => f.write_str("field number 0"),
+            Self::BadWireType(wire_type) => write!(f, "wire type {wire_type}"),
+            Self::UnmatchedEndGroup => f.write_str("an end of group without its start"),
+            Self::TooDeep => write!(f, "groups nested deeper than {MAX_GROUP_DEPTH}"),
+            Self::NotUtf8 => f.write_str("a string that is not UTF-8"),
+        }
+    }
+}
+
+/// The value of one field.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<'a> {
+    /// Wire type 0.
+    Varint(u64),
+    /// Wire type 1.
+    Fixed64(u64),
+    /// Wire type 2: the bytes, and where they start in the slice that is read.
+    Bytes(&'a [u8], usize),
+    /// Wire type 5.
+    Fixed32(u32),
+    /// Wire type 3: a group, skipped.
+    Group,
+}
+
+/// Reads the fields of one message in order.
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    position: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads all of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, position: 0 }
+    }
+
+    /// Reads from `position` on.
+    pub fn at(bytes: &'a [u8], position: usize) -> Self {
+        Self { bytes, position }
+    }
+
+    /// Offset of the next byte to read.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Whether all bytes are read.
+    pub fn is_at_end(&self) -> bool {
+        self.position >= self.bytes.len()
+    }
+
+    /// The next field's number and value; `None` at the end.
+    #[inline]
+    pub fn next_field(&mut self) -> Result<Option<(u32, Value<'a>)>, WireError> {
+        if self.is_at_end() {
+            return Ok(None);
+        }
+        let start = self.position;
+        let tag = self.tag()?;
+        let field = tag >> 3;
+        let value = match tag & 7 {
+            0 => Value::Varint(self.varint()?),
+            1 => Value::Fixed64(self.fixed64()?),
+            2 => {
+                let (bytes, offset) = self.length_delimited()?;
+                Value::Bytes(bytes, offset)
+            }
+            5 => Value::Fixed32(self.fixed32()?),
+            3 => {
+                self.skip_group(field, 1)?;
+                Value::Group
+            }
+            4 => return Err(error(start, WireCause::UnmatchedEndGroup)),
+            wire_type => return Err(error(start, WireCause::BadWireType(wire_type as u8))),
+        };
+        Ok(Some((field, value)))
+    }
+
+    #[inline]
+    fn tag(&mut self) -> Result<u32, WireError> {
+        let start = self.position;
+        let mut tag: u64 = 0;
+        for shift in 0..5 {
+            let Some(&byte) = self.bytes.get(self.position) else {
+                return Err(error(start, WireCause::Truncated));
+            };
+            self.position += 1;
+            tag |= u64::from(byte & 0x7f) << (7 * shift);
+            if byte < 0x80 {
+                // Bits beyond the 32nd are dropped, as in protobuf.
+                let tag = tag as u32;
+                return if tag >> 3 == 0 {
+                    Err(error(start, WireCause::ZeroField))
+                } else {
+                    Ok(tag)
+                };
+            }
+        }
+        Err(error(start, WireCause::LongVarint))
+    }
+
+    /// A varint at the position.
+    #[inline]
+    pub fn varint(&mut self) -> Result<u64, WireError> {
+        if let Some(&byte) = self.bytes.get(self.position)
+            && byte < 0x80
+        {
+            self.position += 1;
+            return Ok(u64::from(byte));
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Result<u64, WireError> {
+        let start = self.position;
+        let mut value: u64 = 0;
+        for index in 0..10 {
+            let Some(&byte) = self.bytes.get(start + index) else {
+                return Err(error(start, WireCause::Truncated));
+            };
+            value |= u64::from(byte & 0x7f) << (7 * index);
+            if byte < 0x80 {
+                self.position = start + index + 1;
+                return Ok(value);
+            }
+        }
+        Err(error(start, WireCause::LongVarint))
+    }
+
+    fn fixed64(&mut self) -> Result<u64, WireError> {
+        let Some(chunk) = self.bytes.get(self.position..).and_then(<[u8]>::first_chunk::<8>) else {
+            return Err(error(self.position, WireCause::Truncated));
+        };
+        self.position += 8;
+        Ok(u64::from_le_bytes(*chunk))
+    }
+
+    fn fixed32(&mut self) -> Result<u32, WireError> {
+        let Some(chunk) = self.bytes.get(self.position..).and_then(<[u8]>::first_chunk::<4>) else {
+            return Err(error(self.position, WireCause::Truncated));
+        };
+        self.position += 4;
+        Ok(u32::from_le_bytes(*chunk))
+    }
+
+    /// A length and that many bytes at the position, with the offset of the first of them.
+    #[inline]
+    pub fn length_delimited(&mut self) -> Result<(&'a [u8], usize), WireError> {
+        let start = self.position;
+        let wanted = self.varint()?;
+        let left = self.bytes.len() - self.position;
+        if wanted > left as u64 {
+            return Err(error(start, WireCause::LengthOverrun { wanted, left }));
+        }
+        let offset = self.position;
+        self.position += wanted as usize;
+        Ok((&self.bytes[offset..self.position], offset))
+    }
+
+    fn skip_group(&mut self, field: u32, depth: u32) -> Result<(), WireError> {
+        if depth > MAX_GROUP_DEPTH {
+            return Err(error(self.position, WireCause::TooDeep));
+        }
+        loop {
+            let start = self.position;
+            let tag = self.tag()?;
+            match tag & 7 {
+                0 => {
+                    self.varint()?;
+                }
+                1 => {
+                    self.fixed64()?;
+                }
+                2 => {
+                    self.length_delimited()?;
+                }
+                5 => {
+                    self.fixed32()?;
+                }
+                3 => self.skip_group(tag >> 3, depth + 1)?,
+                4 if tag >> 3 == field => return Ok(()),
+                4 => return Err(error(start, WireCause::UnmatchedEndGroup)),
+                wire_type => return Err(error(start, WireCause::BadWireType(wire_type as u8))),
+            }
+        }
+    }
+}
+
+fn error(offset: usize, cause: WireCause) -> WireError {
+    WireError { offset, cause }
+}
+
+/// Writers for the few messages that we write ourselves.
+pub mod write {
+    /// Appends a varint.
+    pub fn varint(out: &mut Vec<u8>, mut value: u64) {
+        while value >= 0x80 {
+            out.push((value as u8) | 0x80);
+            value >>= 7;
+        }
+        out.push(value as u8);
+    }
+
+    /// Appends a varint field.
+    pub fn varint_field(out: &mut Vec<u8>, field: u32, value: u64) {
+        varint(out, u64::from(field) << 3);
+        varint(out, value);
+    }
+
+    /// Appends a field of bytes, a string or a message.
+    pub fn bytes_field(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
+        varint(out, (u64::from(field) << 3) | 2);
+        varint(out, bytes.len() as u64);
+        out.extend_from_slice(bytes);
+    }
+
+    /// Appends a double field.
+    pub fn double_field(out: &mut Vec<u8>, field: u32, value: f64) {
+        varint(out, (u64::from(field) << 3) | 1);
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(bytes: &[u8]) -> Result<Vec<u32>, WireError> {
+        let mut reader = Reader::new(bytes);
+        let mut fields = Vec::new();
+        while let Some((field, _)) = reader.next_field()? {
+            fields.push(field);
+        }
+        Ok(fields)
+    }
+
+    #[test]
+    fn reads_each_wire_type() {
+        assert_eq!(
+            fields(b"\x08\x01\x11abcdefgh\x1a\x02hi\x25abcd\x2b\x08\x01\x2c"),
+            Ok(vec![1, 2, 3, 4, 5])
+        );
+    }
+
+    #[test]
+    fn drops_bits_beyond_the_64th() {
+        let mut reader = Reader::new(b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f");
+        assert_eq!(reader.next_field(), Ok(Some((1, Value::Varint(u64::MAX)))));
+    }
+
+    #[test]
+    fn rejects_what_protobuf_rejects() {
+        let cause = |bytes: &[u8]| fields(bytes).unwrap_err().cause;
+        assert_eq!(cause(b"\x08"), WireCause::Truncated);
+        assert_eq!(cause(b"\x00\x01"), WireCause::ZeroField);
+        assert_eq!(cause(b"\x0e"), WireCause::BadWireType(6));
+        assert_eq!(cause(b"\x0c"), WireCause::UnmatchedEndGroup);
+        assert_eq!(cause(b"\x0b\x14"), WireCause::UnmatchedEndGroup);
+        assert_eq!(cause(b"\x12\x05ab"), WireCause::LengthOverrun { wanted: 5, left: 2 });
+        assert_eq!(
+            cause(&[0x08, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128]),
+            WireCause::LongVarint
+        );
+        assert_eq!(cause(&[0x0b; 200]), WireCause::TooDeep);
+    }
+}

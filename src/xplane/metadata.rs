@@ -1,0 +1,210 @@
+//! Metadata tables of a plane: what event and stat metadata ids stand for.
+//!
+//! Ids are arbitrary 64-bit numbers (real TPU profiles use program fingerprints), so the tables
+//! are hash maps from id to a dense index.
+
+use super::event::Stats;
+use super::index::{Space, Span};
+use super::schema::{self, StatType};
+use foldhash::fast::FixedState;
+use std::collections::HashMap;
+
+type IdMap = HashMap<i64, u32, FixedState>;
+
+/// Event metadata of a plane, by id (the key of the map in the file).
+#[derive(Debug, Default)]
+pub struct EventMetadataTable {
+    pub(super) by_id: IdMap,
+    pub(super) entries: Vec<EventMetadataEntry>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct EventMetadataEntry {
+    pub key: i64,
+    pub id: i64,
+    pub name: Span,
+    pub display_name: Span,
+    pub metadata: Span,
+    pub stats: Vec<Span>,
+    pub children: Vec<i64>,
+}
+
+impl EventMetadataTable {
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Dense index of an id, for columns and per-metadata tables.
+    #[inline]
+    pub fn index_of(&self, id: i64) -> Option<u32> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The entry at a dense index; entries are in the order of their first appearance in the file.
+    pub fn at<'a>(&'a self, space: &'a Space, index: u32) -> EventMetadata<'a> {
+        EventMetadata { space, entry: &self.entries[index as usize] }
+    }
+
+    /// The entry of an id.
+    pub fn get<'a>(&'a self, space: &'a Space, id: i64) -> Option<EventMetadata<'a>> {
+        self.index_of(id).map(|index| self.at(space, index))
+    }
+
+    /// All entries, in the order of their first appearance in the file.
+    pub fn iter<'a>(
+        &'a self,
+        space: &'a Space,
+    ) -> impl ExactSizeIterator<Item = EventMetadata<'a>> {
+        self.entries.iter().map(move |entry| EventMetadata { space, entry })
+    }
+}
+
+/// What an event metadata id stands for (`XEventMetadata`).
+#[derive(Debug, Clone, Copy)]
+pub struct EventMetadata<'a> {
+    space: &'a Space,
+    entry: &'a EventMetadataEntry,
+}
+
+impl<'a> EventMetadata<'a> {
+    /// The key under which the table holds this entry: what events refer to.
+    pub fn key(&self) -> i64 {
+        self.entry.key
+    }
+
+    /// The id inside the entry; equal to the key where the profiler is right.
+    pub fn id(&self) -> i64 {
+        self.entry.id
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'a str {
+        self.space.text(self.entry.name)
+    }
+
+    /// The name to show; empty where not set.
+    pub fn display_name(&self) -> &'a str {
+        self.space.text(self.entry.display_name)
+    }
+
+    /// Bytes that the profiler attached.
+    pub fn metadata(&self) -> &'a [u8] {
+        self.space.slice(self.entry.metadata)
+    }
+
+    /// Stats that hold for all events of this metadata.
+    pub fn stats(&self) -> Stats<'a> {
+        Stats::of_spans(self.space, &self.entry.stats)
+    }
+
+    /// Ids of the metadata of events under this one.
+    pub fn children(&self) -> &'a [i64] {
+        &self.entry.children
+    }
+}
+
+/// Stat metadata of a plane, by id (the key of the map in the file).
+#[derive(Debug, Default)]
+pub struct StatMetadataTable {
+    pub(super) by_id: IdMap,
+    pub(super) entries: Vec<StatMetadataEntry>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct StatMetadataEntry {
+    pub key: i64,
+    pub id: i64,
+    pub name: Span,
+    pub stat_type: Option<StatType>,
+}
+
+impl StatMetadataTable {
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Dense index of an id.
+    #[inline]
+    pub fn index_of(&self, id: i64) -> Option<u32> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The well-known type of a stat by its metadata id; `None` where the name is not well known
+    /// or the id is not in the table.
+    #[inline]
+    pub fn stat_type(&self, id: i64) -> Option<StatType> {
+        self.index_of(id).and_then(|index| self.entries[index as usize].stat_type)
+    }
+
+    /// The name of a stat by its metadata id; empty where the id is not in the table.
+    pub fn name<'a>(&self, space: &'a Space, id: i64) -> &'a str {
+        self.index_of(id).map_or("", |index| space.text(self.entries[index as usize].name))
+    }
+
+    /// The entry of an id.
+    pub fn get<'a>(&'a self, space: &'a Space, id: i64) -> Option<StatMetadata<'a>> {
+        self.index_of(id).map(|index| StatMetadata { space, entry: &self.entries[index as usize] })
+    }
+
+    /// The first entry with this well-known type.
+    pub fn of_type<'a>(
+        &'a self,
+        space: &'a Space,
+        stat_type: StatType,
+    ) -> Option<StatMetadata<'a>> {
+        self.iter(space).find(|entry| entry.stat_type() == Some(stat_type))
+    }
+
+    /// All entries, in the order of their first appearance in the file.
+    pub fn iter<'a>(&'a self, space: &'a Space) -> impl ExactSizeIterator<Item = StatMetadata<'a>> {
+        self.entries.iter().map(move |entry| StatMetadata { space, entry })
+    }
+}
+
+/// What a stat metadata id stands for (`XStatMetadata`).
+#[derive(Debug, Clone, Copy)]
+pub struct StatMetadata<'a> {
+    space: &'a Space,
+    entry: &'a StatMetadataEntry,
+}
+
+impl<'a> StatMetadata<'a> {
+    /// The key under which the table holds this entry: what stats refer to.
+    pub fn key(&self) -> i64 {
+        self.entry.key
+    }
+
+    /// The id inside the entry.
+    pub fn id(&self) -> i64 {
+        self.entry.id
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'a str {
+        self.space.text(self.entry.name)
+    }
+
+    /// The well-known type of the name.
+    pub fn stat_type(&self) -> Option<StatType> {
+        self.entry.stat_type
+    }
+}
+
+impl StatMetadataEntry {
+    /// Fills in the well-known type once the name is known.
+    pub(super) fn classify(&mut self, name: &str) {
+        self.stat_type = schema::stat_type(name);
+    }
+}

@@ -1,0 +1,393 @@
+//! From bytes to the index: one walk over the whole file, on all cores.
+//!
+//! The file is accepted exactly where protobuf's C++ parser accepts it as an `XSpace`: every field
+//! of every event and stat is checked, and every string for UTF-8. A first walk finds planes,
+//! lines and the lengths of events; the contents of events are then checked in parallel, in runs,
+//! so that one long line does not keep a core waiting.
+
+use super::index::{LineIndex, PlaneIndex, Positions, Space, Span};
+use super::metadata::{
+    EventMetadataEntry, EventMetadataTable, StatMetadataEntry, StatMetadataTable,
+};
+use crate::store::Bytes;
+use crate::wire::{Reader, Value, WireCause, WireError};
+use rayon::prelude::*;
+use std::fmt;
+
+/// Events that are checked as one task.
+const EVENTS_PER_TASK: usize = 16 * 1024;
+
+/// Why a file is not a profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseError {
+    /// Offset in the file of the first byte that cannot be read.
+    pub offset: u64,
+    /// What is wrong there.
+    pub cause: WireCause,
+    /// Which message was being read, in the terms of the format (`XEvent`).
+    pub message: &'static str,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a profile at byte {}: {} ({})", self.offset, self.cause, self.message)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+type Parsed<T> = Result<T, ParseError>;
+
+impl Space {
+    /// Reads the index of a profile, checking all of it.
+    pub fn parse(bytes: Bytes) -> Parsed<Self> {
+        let mut space = Self {
+            bytes: bytes.clone(),
+            joined: Vec::new(),
+            planes: Vec::new(),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+            hostnames: Vec::new(),
+        };
+        let mut planes = Vec::new();
+        let whole = Message { name: "XSpace", bytes: &bytes, base: 0 };
+        let mut reader = Reader::new(&bytes);
+        while let Some(field) = whole.next(&mut reader)? {
+            match field {
+                (1, Value::Bytes(bytes, offset)) => {
+                    planes.push(whole.child("XPlane", bytes, offset))
+                }
+                (2, Value::Bytes(bytes, offset)) => space.errors.push(whole.string(bytes, offset)?),
+                (3, Value::Bytes(bytes, offset)) => {
+                    space.warnings.push(whole.string(bytes, offset)?)
+                }
+                (4, Value::Bytes(bytes, offset)) => {
+                    space.hostnames.push(whole.string(bytes, offset)?)
+                }
+                _ => {}
+            }
+        }
+        let parsed: Parsed<Vec<_>> = planes.par_iter().map(parse_plane).collect();
+        for parts in parsed? {
+            let plane = space.index_metadata(parts)?;
+            space.planes.push(plane);
+        }
+        Ok(space)
+    }
+
+    /// Fills the metadata tables. A map entry whose value comes in several parts is rare; its
+    /// parts are joined here, one after the other, because this grows the joined bytes.
+    fn index_metadata(&mut self, parts: PlaneParts) -> Parsed<PlaneIndex> {
+        let mut plane = parts.plane;
+        for entry in parts.event_metadata {
+            let (entry, key) = self.join(entry);
+            let parsed = {
+                let message = self.message("XEventMetadata", entry);
+                parse_event_metadata(&message, key)?
+            };
+            insert_event_metadata(&mut plane.event_metadata, parsed);
+        }
+        for entry in parts.stat_metadata {
+            let (entry, key) = self.join(entry);
+            let mut parsed = {
+                let message = self.message("XStatMetadata", entry);
+                parse_stat_metadata(&message, key)?
+            };
+            parsed.classify(self.text(parsed.name));
+            insert_stat_metadata(&mut plane.stat_metadata, parsed);
+        }
+        Ok(plane)
+    }
+
+    fn message(&self, name: &'static str, span: Span) -> Message<'_> {
+        Message { name, bytes: self.slice(span), base: span.start }
+    }
+
+    /// The one span of a map entry's value: the value itself, or its parts joined, which protobuf
+    /// reads as one message.
+    fn join(&mut self, entry: MapEntry) -> (Span, i64) {
+        let value = match entry.values.as_slice() {
+            [] => Span { start: self.bytes.len() as u64 + self.joined.len() as u64, length: 0 },
+            [one] => *one,
+            several => {
+                let start = self.joined.len();
+                for &part in several {
+                    let range = part.start as usize..(part.start + part.length) as usize;
+                    self.joined.extend_from_slice(&self.bytes[range]);
+                }
+                let length = (self.joined.len() - start) as u64;
+                Span { start: (self.bytes.len() + start) as u64, length }
+            }
+        };
+        (value, entry.key)
+    }
+}
+
+/// A message and where it lies in the file.
+#[derive(Clone, Copy)]
+struct Message<'a> {
+    name: &'static str,
+    bytes: &'a [u8],
+    base: u64,
+}
+
+impl<'a> Message<'a> {
+    fn child(&self, name: &'static str, bytes: &'a [u8], offset: usize) -> Self {
+        Self { name, bytes, base: self.base + offset as u64 }
+    }
+
+    fn fail(&self, error: WireError) -> ParseError {
+        ParseError {
+            offset: self.base + error.offset as u64,
+            cause: error.cause,
+            message: self.name,
+        }
+    }
+
+    #[inline]
+    fn next(&self, reader: &mut Reader<'a>) -> Parsed<Option<(u32, Value<'a>)>> {
+        reader.next_field().map_err(|error| self.fail(error))
+    }
+
+    fn span(&self, bytes: &[u8], offset: usize) -> Span {
+        Span { start: self.base + offset as u64, length: bytes.len() as u64 }
+    }
+
+    #[inline]
+    fn check_utf8(&self, bytes: &[u8], offset: usize) -> Parsed<()> {
+        match simdutf8::basic::from_utf8(bytes) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.fail(WireError { offset, cause: WireCause::NotUtf8 })),
+        }
+    }
+
+    fn string(&self, bytes: &[u8], offset: usize) -> Parsed<Span> {
+        self.check_utf8(bytes, offset)?;
+        Ok(self.span(bytes, offset))
+    }
+}
+
+/// A plane as the first walk finds it: its metadata entries are not read yet.
+struct PlaneParts {
+    plane: PlaneIndex,
+    event_metadata: Vec<MapEntry>,
+    stat_metadata: Vec<MapEntry>,
+}
+
+/// An entry of a protobuf map: the last key, and every part of the value.
+struct MapEntry {
+    key: i64,
+    values: Vec<Span>,
+}
+
+fn parse_plane(message: &Message<'_>) -> Parsed<PlaneParts> {
+    let mut parts = PlaneParts {
+        plane: PlaneIndex::default(),
+        event_metadata: Vec::new(),
+        stat_metadata: Vec::new(),
+    };
+    let mut lines = Vec::new();
+    let mut reader = Reader::new(message.bytes);
+    while let Some(field) = message.next(&mut reader)? {
+        let plane = &mut parts.plane;
+        match field {
+            (1, Value::Varint(value)) => plane.id = value as i64,
+            (2, Value::Bytes(bytes, offset)) => plane.name = message.string(bytes, offset)?,
+            (3, Value::Bytes(bytes, offset)) => lines.push(message.child("XLine", bytes, offset)),
+            (4, Value::Bytes(bytes, offset)) => {
+                parts.event_metadata.push(parse_map_entry(&message.child(
+                    "XEventMetadata",
+                    bytes,
+                    offset,
+                ))?);
+            }
+            (5, Value::Bytes(bytes, offset)) => {
+                parts.stat_metadata.push(parse_map_entry(&message.child(
+                    "XStatMetadata",
+                    bytes,
+                    offset,
+                ))?);
+            }
+            (6, Value::Bytes(bytes, offset)) => {
+                check_stat(&message.child("XStat", bytes, offset))?;
+                plane.stats.push(message.span(bytes, offset));
+            }
+            _ => {}
+        }
+    }
+    parts.plane.lines = lines.par_iter().map(parse_line).collect::<Parsed<_>>()?;
+    Ok(parts)
+}
+
+fn parse_map_entry(message: &Message<'_>) -> Parsed<MapEntry> {
+    let mut entry = MapEntry { key: 0, values: Vec::new() };
+    let mut reader = Reader::new(message.bytes);
+    while let Some(field) = message.next(&mut reader)? {
+        match field {
+            (1, Value::Varint(value)) => entry.key = value as i64,
+            (2, Value::Bytes(bytes, offset)) => entry.values.push(message.span(bytes, offset)),
+            _ => {}
+        }
+    }
+    Ok(entry)
+}
+
+fn parse_line(message: &Message<'_>) -> Parsed<LineIndex> {
+    let mut line = LineIndex::default();
+    let mut offsets: Vec<u32> = Vec::new();
+    let mut wide: Vec<u64> = Vec::new();
+    let is_wide = message.bytes.len() > u32::MAX as usize;
+    let mut reader = Reader::new(message.bytes);
+    loop {
+        let tag = reader.position();
+        let Some(field) = message.next(&mut reader)? else { break };
+        match field {
+            (1, Value::Varint(value)) => line.id = value as i64,
+            (2, Value::Bytes(bytes, offset)) => line.name = message.string(bytes, offset)?,
+            (3, Value::Varint(value)) => line.timestamp_ns = value as i64,
+            // The length prefix follows the tag, which is one byte unless it is written long.
+            (4, Value::Bytes(bytes, offset)) => {
+                let prefix = length_prefix(message.bytes, tag, bytes.len(), offset);
+                if is_wide {
+                    wide.push(message.base + prefix as u64);
+                } else {
+                    offsets.push(prefix as u32);
+                }
+            }
+            (9, Value::Varint(value)) => line.duration_ps = value as i64,
+            (10, Value::Varint(value)) => line.display_id = value as i64,
+            (11, Value::Bytes(bytes, offset)) => {
+                line.display_name = message.string(bytes, offset)?
+            }
+            _ => {}
+        }
+    }
+    if is_wide {
+        line.events = Positions::Wide(wide);
+    } else {
+        offsets.shrink_to_fit();
+        line.events = Positions::Narrow { base: message.base, offsets };
+    }
+    check_events(message, &line.events)?;
+    Ok(line)
+}
+
+/// Where the length prefix of an event starts: after its tag.
+#[inline]
+fn length_prefix(bytes: &[u8], tag: usize, length: usize, payload: usize) -> usize {
+    if length < 0x80 && payload == tag + 2 {
+        return tag + 1;
+    }
+    let mut position = tag;
+    while bytes[position] >= 0x80 {
+        position += 1;
+    }
+    position + 1
+}
+
+fn check_events(line: &Message<'_>, events: &Positions) -> Parsed<()> {
+    let count = events.len();
+    let check = |range: std::ops::Range<usize>| -> Parsed<()> {
+        for index in range {
+            let prefix = (events.get(index) - line.base) as usize;
+            let mut reader = Reader::at(line.bytes, prefix);
+            let (bytes, offset) = reader.length_delimited().map_err(|error| line.fail(error))?;
+            check_event(&line.child("XEvent", bytes, offset))?;
+        }
+        Ok(())
+    };
+    if count <= EVENTS_PER_TASK {
+        return check(0..count);
+    }
+    // The first error in the order of the file is the one to report.
+    let results: Vec<Parsed<()>> = (0..count.div_ceil(EVENTS_PER_TASK))
+        .into_par_iter()
+        .map(|task| check(task * EVENTS_PER_TASK..((task + 1) * EVENTS_PER_TASK).min(count)))
+        .collect();
+    results.into_iter().collect()
+}
+
+#[inline]
+fn check_event(message: &Message<'_>) -> Parsed<()> {
+    let mut reader = Reader::new(message.bytes);
+    while let Some(field) = message.next(&mut reader)? {
+        if let (4, Value::Bytes(bytes, offset)) = field {
+            check_stat(&message.child("XStat", bytes, offset))?;
+        }
+    }
+    Ok(())
+}
+
+#[inline]
+fn check_stat(message: &Message<'_>) -> Parsed<()> {
+    let mut reader = Reader::new(message.bytes);
+    while let Some(field) = message.next(&mut reader)? {
+        if let (5, Value::Bytes(bytes, offset)) = field {
+            message.check_utf8(bytes, offset)?;
+        }
+    }
+    Ok(())
+}
+
+fn parse_event_metadata(message: &Message<'_>, key: i64) -> Parsed<EventMetadataEntry> {
+    let mut entry = EventMetadataEntry { key, ..EventMetadataEntry::default() };
+    let mut reader = Reader::new(message.bytes);
+    while let Some(field) = message.next(&mut reader)? {
+        match field {
+            (1, Value::Varint(value)) => entry.id = value as i64,
+            (2, Value::Bytes(bytes, offset)) => entry.name = message.string(bytes, offset)?,
+            (3, Value::Bytes(bytes, offset)) => entry.metadata = message.span(bytes, offset),
+            (4, Value::Bytes(bytes, offset)) => {
+                entry.display_name = message.string(bytes, offset)?
+            }
+            (5, Value::Bytes(bytes, offset)) => {
+                check_stat(&message.child("XStat", bytes, offset))?;
+                entry.stats.push(message.span(bytes, offset));
+            }
+            (6, Value::Varint(value)) => entry.children.push(value as i64),
+            (6, Value::Bytes(bytes, offset)) => {
+                let packed = message.child("XEventMetadata", bytes, offset);
+                let mut children = Reader::new(bytes);
+                while !children.is_at_end() {
+                    let child = children.varint().map_err(|error| packed.fail(error))?;
+                    entry.children.push(child as i64);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(entry)
+}
+
+fn parse_stat_metadata(message: &Message<'_>, key: i64) -> Parsed<StatMetadataEntry> {
+    let mut entry = StatMetadataEntry { key, ..StatMetadataEntry::default() };
+    let mut reader = Reader::new(message.bytes);
+    while let Some(field) = message.next(&mut reader)? {
+        match field {
+            (1, Value::Varint(value)) => entry.id = value as i64,
+            (2, Value::Bytes(bytes, offset)) => entry.name = message.string(bytes, offset)?,
+            (3, Value::Bytes(bytes, offset)) => message.check_utf8(bytes, offset)?,
+            _ => {}
+        }
+    }
+    Ok(entry)
+}
+
+/// Of entries with one key the last counts, at the place of the first.
+fn insert_event_metadata(table: &mut EventMetadataTable, entry: EventMetadataEntry) {
+    if let Some(&index) = table.by_id.get(&entry.key) {
+        table.entries[index as usize] = entry;
+    } else {
+        table.by_id.insert(entry.key, table.entries.len() as u32);
+        table.entries.push(entry);
+    }
+}
+
+fn insert_stat_metadata(table: &mut StatMetadataTable, entry: StatMetadataEntry) {
+    if let Some(&index) = table.by_id.get(&entry.key) {
+        table.entries[index as usize] = entry;
+    } else {
+        table.by_id.insert(entry.key, table.entries.len() as u32);
+        table.entries.push(entry);
+    }
+}
