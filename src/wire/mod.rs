@@ -1,13 +1,13 @@
 //! Protobuf's wire format, read in place: bytes in, fields out, nothing allocated.
 //!
-//! Accepts and rejects exactly what protobuf's C++ parser does: tags of at most five bytes, field
-//! number 0 refused, groups skipped with matching ends, varints of at most ten bytes whose bits
-//! beyond the 64th are dropped.
+//! Accepts and rejects exactly what protobuf's C++ parser does: tags and lengths of at most five
+//! bytes, field number 0 refused, groups skipped with matching ends, varints of at most ten bytes
+//! whose bits beyond the 64th are dropped.
 
 use std::fmt;
 
-/// How deep unknown groups may nest, as in protobuf's C++ parser.
-pub const MAX_GROUP_DEPTH: u32 = 100;
+/// How deep messages and unknown groups may nest together, as in protobuf's C++ parser.
+pub const MAX_DEPTH: u32 = 100;
 
 /// Why bytes are not a message, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum WireCause {
         /// Bytes that are left.
         left: usize,
     },
-    /// A varint of more than ten bytes (five in a tag).
+    /// A varint of more than ten bytes (five in a tag or a length).
     LongVarint,
     /// Field number 0.
     ZeroField,
@@ -38,7 +38,7 @@ pub enum WireCause {
     BadWireType(u8),
     /// A group that ends where none began, or under another number.
     UnmatchedEndGroup,
-    /// Groups nested deeper than [`MAX_GROUP_DEPTH`].
+    /// Messages and groups nested deeper than [`MAX_DEPTH`].
     TooDeep,
     /// A string that is not UTF-8.
     NotUtf8,
@@ -55,7 +55,7 @@ impl fmt::Display for WireCause {
             Self::ZeroField => f.write_str("field number 0"),
             Self::BadWireType(wire_type) => write!(f, "wire type {wire_type}"),
             Self::UnmatchedEndGroup => f.write_str("an end of group without its start"),
-            Self::TooDeep => write!(f, "groups nested deeper than {MAX_GROUP_DEPTH}"),
+            Self::TooDeep => write!(f, "messages and groups nested deeper than {MAX_DEPTH}"),
             Self::NotUtf8 => f.write_str("a string that is not UTF-8"),
         }
     }
@@ -81,17 +81,24 @@ pub enum Value<'a> {
 pub struct Reader<'a> {
     bytes: &'a [u8],
     position: usize,
+    /// How many messages are around this one; groups count with them.
+    depth: u32,
 }
 
 impl<'a> Reader<'a> {
     /// Reads all of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, position: 0 }
+        Self { bytes, position: 0, depth: 0 }
+    }
+
+    /// Reads all of `bytes`, a message inside `depth` others.
+    pub fn nested(bytes: &'a [u8], depth: u32) -> Self {
+        Self { bytes, position: 0, depth }
     }
 
     /// Reads from `position` on.
     pub fn at(bytes: &'a [u8], position: usize) -> Self {
-        Self { bytes, position }
+        Self { bytes, position, depth: 0 }
     }
 
     /// Offset of the next byte to read.
@@ -122,7 +129,7 @@ impl<'a> Reader<'a> {
             }
             5 => Value::Fixed32(self.fixed32()?),
             3 => {
-                self.skip_group(field, 1)?;
+                self.skip_group(field, self.depth + 1)?;
                 Value::Group
             }
             4 => return Err(error(start, WireCause::UnmatchedEndGroup)),
@@ -203,6 +210,9 @@ impl<'a> Reader<'a> {
     pub fn length_delimited(&mut self) -> Result<(&'a [u8], usize), WireError> {
         let start = self.position;
         let wanted = self.varint()?;
+        if self.position - start > 5 {
+            return Err(error(start, WireCause::LongVarint));
+        }
         let left = self.bytes.len() - self.position;
         if wanted > left as u64 {
             return Err(error(start, WireCause::LengthOverrun { wanted, left }));
@@ -213,7 +223,7 @@ impl<'a> Reader<'a> {
     }
 
     fn skip_group(&mut self, field: u32, depth: u32) -> Result<(), WireError> {
-        if depth > MAX_GROUP_DEPTH {
+        if depth > MAX_DEPTH {
             return Err(error(self.position, WireCause::TooDeep));
         }
         loop {
@@ -298,6 +308,15 @@ mod tests {
     }
 
     #[test]
+    fn counts_groups_together_with_the_messages_around_them() {
+        let groups = |count: usize| [vec![0x7b; count], vec![0x7c; count]].concat();
+        let read = |bytes: &[u8], depth| Reader::nested(bytes, depth).next_field().map(|_| ());
+        assert_eq!(read(&groups(100), 0), Ok(()));
+        assert_eq!(read(&groups(96), 4), Ok(()));
+        assert_eq!(read(&groups(97), 4).unwrap_err().cause, WireCause::TooDeep);
+    }
+
+    #[test]
     fn drops_bits_beyond_the_64th() {
         let mut reader = Reader::new(b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f");
         assert_eq!(reader.next_field(), Ok(Some((1, Value::Varint(u64::MAX)))));
@@ -317,5 +336,6 @@ mod tests {
             WireCause::LongVarint
         );
         assert_eq!(cause(&[0x0b; 200]), WireCause::TooDeep);
+        assert_eq!(cause(b"\x0a\x80\x80\x80\x80\x80\x00"), WireCause::LongVarint);
     }
 }

@@ -50,8 +50,8 @@ impl Space {
             hostnames: Vec::new(),
         };
         let mut planes = Vec::new();
-        let whole = Message { name: "XSpace", bytes: &bytes, base: 0 };
-        let mut reader = Reader::new(&bytes);
+        let whole = Message { name: "XSpace", bytes: &bytes, base: 0, depth: 0 };
+        let mut reader = whole.reader();
         while let Some(field) = whole.next(&mut reader)? {
             match field {
                 (1, Value::Bytes(bytes, offset)) => {
@@ -100,7 +100,8 @@ impl Space {
     }
 
     fn message(&self, name: &'static str, span: Span) -> Message<'_> {
-        Message { name, bytes: self.slice(span), base: span.start }
+        // Space, plane and map entry are around it.
+        Message { name, bytes: self.slice(span), base: span.start, depth: 3 }
     }
 
     /// The one span of a map entry's value: the value itself, or its parts joined, which protobuf
@@ -129,11 +130,17 @@ struct Message<'a> {
     name: &'static str,
     bytes: &'a [u8],
     base: u64,
+    /// How many messages are around this one.
+    depth: u32,
 }
 
 impl<'a> Message<'a> {
     fn child(&self, name: &'static str, bytes: &'a [u8], offset: usize) -> Self {
-        Self { name, bytes, base: self.base + offset as u64 }
+        Self { name, bytes, base: self.base + offset as u64, depth: self.depth + 1 }
+    }
+
+    fn reader(&self) -> Reader<'a> {
+        Reader::nested(self.bytes, self.depth)
     }
 
     fn fail(&self, error: WireError) -> ParseError {
@@ -187,7 +194,7 @@ fn parse_plane(message: &Message<'_>) -> Parsed<PlaneParts> {
         stat_metadata: Vec::new(),
     };
     let mut lines = Vec::new();
-    let mut reader = Reader::new(message.bytes);
+    let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
         let plane = &mut parts.plane;
         match field {
@@ -221,7 +228,7 @@ fn parse_plane(message: &Message<'_>) -> Parsed<PlaneParts> {
 
 fn parse_map_entry(message: &Message<'_>) -> Parsed<MapEntry> {
     let mut entry = MapEntry { key: 0, values: Vec::new() };
-    let mut reader = Reader::new(message.bytes);
+    let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
         match field {
             (1, Value::Varint(value)) => entry.key = value as i64,
@@ -237,7 +244,7 @@ fn parse_line(message: &Message<'_>) -> Parsed<LineIndex> {
     let mut offsets: Vec<u32> = Vec::new();
     let mut wide: Vec<u64> = Vec::new();
     let is_wide = message.bytes.len() > u32::MAX as usize;
-    let mut reader = Reader::new(message.bytes);
+    let mut reader = message.reader();
     loop {
         let tag = reader.position();
         let Some(field) = message.next(&mut reader)? else { break };
@@ -309,7 +316,7 @@ fn check_events(line: &Message<'_>, events: &Positions) -> Parsed<()> {
 
 #[inline]
 fn check_event(message: &Message<'_>) -> Parsed<()> {
-    let mut reader = Reader::new(message.bytes);
+    let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
         if let (4, Value::Bytes(bytes, offset)) = field {
             check_stat(&message.child("XStat", bytes, offset))?;
@@ -320,7 +327,7 @@ fn check_event(message: &Message<'_>) -> Parsed<()> {
 
 #[inline]
 fn check_stat(message: &Message<'_>) -> Parsed<()> {
-    let mut reader = Reader::new(message.bytes);
+    let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
         if let (5, Value::Bytes(bytes, offset)) = field {
             message.check_utf8(bytes, offset)?;
@@ -331,7 +338,7 @@ fn check_stat(message: &Message<'_>) -> Parsed<()> {
 
 fn parse_event_metadata(message: &Message<'_>, key: i64) -> Parsed<EventMetadataEntry> {
     let mut entry = EventMetadataEntry { key, ..EventMetadataEntry::default() };
-    let mut reader = Reader::new(message.bytes);
+    let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
         match field {
             (1, Value::Varint(value)) => entry.id = value as i64,
@@ -361,7 +368,7 @@ fn parse_event_metadata(message: &Message<'_>, key: i64) -> Parsed<EventMetadata
 
 fn parse_stat_metadata(message: &Message<'_>, key: i64) -> Parsed<StatMetadataEntry> {
     let mut entry = StatMetadataEntry { key, ..StatMetadataEntry::default() };
-    let mut reader = Reader::new(message.bytes);
+    let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
         match field {
             (1, Value::Varint(value)) => entry.id = value as i64,
