@@ -1,0 +1,1 @@
+"""A seeded generator of realistic XSpace profiles; see `command_line`."""
