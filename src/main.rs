@@ -6,5 +6,6 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    xprof_rs::net::names::confine_lookups();
     xprof_rs::flags::run(std::env::args_os().skip(1).collect())
 }

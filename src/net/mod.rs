@@ -1,0 +1,3 @@
+//! The network underneath: how names are looked up. (HTTP and gRPC clients come here when they are needed.)
+
+pub mod names;
