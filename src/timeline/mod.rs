@@ -5,6 +5,10 @@
 //! The views below ([`PlaneView`], [`LineView`], [`EventView`], [`StatView`]) read both the file's
 //! own events and the added ones; nothing of the file is copied.
 
+pub mod std_sort;
+pub mod tf_op;
+pub mod timespan;
+
 use crate::xplane::{Space, StatValue, schema::StatType};
 
 /// A profile after preprocessing.
