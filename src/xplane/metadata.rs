@@ -5,7 +5,7 @@
 
 use super::event::Stats;
 use super::index::{Space, Span};
-use super::schema::{self, StatType};
+use super::schema::{self, EventType, StatType};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
@@ -27,6 +27,7 @@ pub(super) struct EventMetadataEntry {
     pub metadata: Span,
     pub stats: Vec<Span>,
     pub children: Vec<i64>,
+    pub event_type: Option<EventType>,
 }
 
 impl EventMetadataTable {
@@ -91,6 +92,11 @@ impl<'a> EventMetadata<'a> {
     /// The name to show; empty where not set.
     pub fn display_name(&self) -> &'a str {
         self.space.text(self.entry.display_name)
+    }
+
+    /// The well-known type of the name; TensorFlow ops and tf.data iterators have one too.
+    pub fn event_type(&self) -> Option<EventType> {
+        self.entry.event_type
     }
 
     /// Bytes that the profiler attached.
@@ -199,6 +205,13 @@ impl<'a> StatMetadata<'a> {
     /// The well-known type of the name.
     pub fn stat_type(&self) -> Option<StatType> {
         self.entry.stat_type
+    }
+}
+
+impl EventMetadataEntry {
+    /// Fills in the well-known type once the name is known.
+    pub(super) fn classify(&mut self, name: &str) {
+        self.event_type = schema::event_type(name);
     }
 }
 

@@ -81,10 +81,11 @@ impl Space {
         let mut plane = parts.plane;
         for entry in parts.event_metadata {
             let (entry, key) = self.join(entry);
-            let parsed = {
+            let mut parsed = {
                 let message = self.message("XEventMetadata", entry);
                 parse_event_metadata(&message, key)?
             };
+            parsed.classify(self.text(parsed.name));
             insert_event_metadata(&mut plane.event_metadata, parsed);
         }
         for entry in parts.stat_metadata {
