@@ -4,6 +4,9 @@
 //! bytes, field number 0 refused, groups skipped with matching ends, varints of at most ten bytes
 //! whose bits beyond the 64th are dropped.
 
+// The reader's few steps run for every field of every event; a call each would double the cost.
+#![allow(clippy::inline_always)]
+
 use std::fmt;
 
 /// How deep messages and unknown groups may nest together, as in protobuf's C++ parser.
@@ -112,7 +115,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next field's number and value; `None` at the end.
-    #[inline]
+    #[inline(always)]
     pub fn next_field(&mut self) -> Result<Option<(u32, Value<'a>)>, WireError> {
         if self.is_at_end() {
             return Ok(None);
@@ -138,8 +141,20 @@ impl<'a> Reader<'a> {
         Ok(Some((field, value)))
     }
 
-    #[inline]
+    #[inline(always)]
     fn tag(&mut self) -> Result<u32, WireError> {
+        // Fields 1 to 15 have tags of one byte.
+        match self.bytes.get(self.position) {
+            Some(&byte) if (8..0x80).contains(&byte) => {
+                self.position += 1;
+                Ok(u32::from(byte))
+            }
+            _ => self.long_tag(),
+        }
+    }
+
+    #[cold]
+    fn long_tag(&mut self) -> Result<u32, WireError> {
         let start = self.position;
         let mut tag: u64 = 0;
         for shift in 0..5 {
@@ -162,17 +177,31 @@ impl<'a> Reader<'a> {
     }
 
     /// A varint at the position.
-    #[inline]
+    #[inline(always)]
     pub fn varint(&mut self) -> Result<u64, WireError> {
-        if let Some(&byte) = self.bytes.get(self.position)
+        let Some(rest) = self.bytes.get(self.position..) else {
+            return Err(error(self.position, WireCause::Truncated));
+        };
+        if let Some(&byte) = rest.first()
             && byte < 0x80
         {
             self.position += 1;
             return Ok(u64::from(byte));
         }
+        // Eight bytes at once: the first one without a continuation bit ends the number.
+        if let Some(chunk) = rest.first_chunk::<8>() {
+            let word = u64::from_le_bytes(*chunk);
+            let ends = !word & 0x8080_8080_8080_8080;
+            if ends != 0 {
+                let length = ends.trailing_zeros() / 8 + 1;
+                self.position += length as usize;
+                return Ok(join_groups_of_seven(word & (u64::MAX >> (64 - 8 * length))));
+            }
+        }
         self.long_varint()
     }
 
+    #[cold]
     fn long_varint(&mut self) -> Result<u64, WireError> {
         let start = self.position;
         let mut value: u64 = 0;
@@ -206,7 +235,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A length and that many bytes at the position, with the offset of the first of them.
-    #[inline]
+    #[inline(always)]
     pub fn length_delimited(&mut self) -> Result<(&'a [u8], usize), WireError> {
         let start = self.position;
         let wanted = self.varint()?;
@@ -251,6 +280,16 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Drops the continuation bit of each byte and closes the gaps.
+#[inline(always)]
+fn join_groups_of_seven(word: u64) -> u64 {
+    let word = word & 0x7f7f_7f7f_7f7f_7f7f;
+    let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
+    let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);
+    (word & 0x0000_0000_0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4)
+}
+
+#[cold]
 fn error(offset: usize, cause: WireCause) -> WireError {
     WireError { offset, cause }
 }
@@ -314,6 +353,22 @@ mod tests {
         assert_eq!(read(&groups(100), 0), Ok(()));
         assert_eq!(read(&groups(96), 4), Ok(()));
         assert_eq!(read(&groups(97), 4).unwrap_err().cause, WireCause::TooDeep);
+    }
+
+    #[test]
+    fn reads_varints_of_every_length() {
+        for bits in 0..64 {
+            for value in [1_u64 << bits, (1 << bits) - 1, u64::MAX >> bits] {
+                for padding in [0, 16] {
+                    let mut bytes = Vec::new();
+                    write::varint(&mut bytes, value);
+                    let length = bytes.len();
+                    bytes.resize(length + padding, 0xff);
+                    let mut reader = Reader::new(&bytes);
+                    assert_eq!((reader.varint(), reader.position()), (Ok(value), length));
+                }
+            }
+        }
     }
 
     #[test]
