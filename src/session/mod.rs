@@ -1,5 +1,16 @@
 //! The log directory: runs, hosts, files, side files, and what may be read.
+//!
+//! [`LogDir`] finds runs as XProf does (`generate_runs`, `_run_dir`), a [`Session`] is one run and
+//! the profiles of its hosts. Nothing outside the log directory is ever read or written: a
+//! [`Fence`] goes with every path from here to the file that is opened.
 
-/// One run of a log directory: its directory and the profiles of its hosts.
-#[derive(Debug)]
-pub struct Session {}
+mod discover;
+mod fence;
+mod files;
+mod log_dir;
+mod side_files;
+
+pub use fence::{Fence, Outside};
+pub use files::{Fingerprint, HostFile, ProfileFormat, Session};
+pub use log_dir::{LogDir, OpenError, RunError, RunMap, Selector};
+pub use side_files::{write_side_file, xplane_file_states};

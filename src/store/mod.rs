@@ -1,5 +1,12 @@
-//! Where bytes come from. `local`: files of this machine.
+//! Where bytes come from, and where they are kept. `local`: files of this machine. `cache`: what
+//! was made from them, for a while. `memory`: how much there is.
 
 mod bytes;
+mod cache;
+mod local;
+mod memory;
 
 pub use bytes::Bytes;
+pub use cache::{Cache, Cached};
+pub use local::read_file;
+pub use memory::memory_limit;

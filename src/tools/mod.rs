@@ -2,8 +2,15 @@
 //!
 //! A tool knows nothing of HTTP or of the command line; both doors call [`answer`].
 
+mod hosts;
+mod profiles;
+mod registry;
+
+pub use hosts::{HostError, HostSelection, hosts_of, select_hosts};
+pub use profiles::{Profile, ProfileCause, ProfileError, Profiles};
+pub use registry::{TOOLS, Tool, answer, offered, tool};
+
 use crate::session::Session;
-use std::borrow::Cow;
 
 /// What a tool answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,24 +31,26 @@ pub enum ToolError {
     NoData(String),
     /// XProf raises a Python `ValueError`-like error: the server says 500 with this text.
     Failed(String),
-    /// The tool is not known, or is not offered for this session: 404 `No Data`.
+    /// The tool is not known: 404 `No Data`.
     Unknown,
 }
 
 /// One request to a tool.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// XProf's name of the tool (`trace_viewer@`).
     pub tool: &'a str,
     /// The session; its hosts are the ones that the answer covers, in order.
     pub session: &'a Session,
     /// Query parameters in the order of the request, percent-decoded; the first of a name counts.
-    pub params: &'a [(Cow<'a, str>, Cow<'a, str>)],
+    pub params: &'a [(String, String)],
+    /// Where tools get profiles from.
+    pub profiles: &'a Profiles,
 }
 
 impl<'a> Request<'a> {
     /// The first value of a parameter.
     pub fn param(&self, name: &str) -> Option<&'a str> {
-        self.params.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_ref())
+        self.params.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }

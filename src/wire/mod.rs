@@ -7,6 +7,8 @@
 // The reader's few steps run for every field of every event; a call each would double the cost.
 #![allow(clippy::inline_always)]
 
+pub mod riegeli;
+
 use std::fmt;
 
 /// How deep messages and unknown groups may nest together, as in protobuf's C++ parser.

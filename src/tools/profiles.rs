@@ -1,0 +1,242 @@
+//! Profiles in memory: each is read and preprocessed once for all requests and tools, and again
+//! when its file has changed.
+
+use super::ToolError;
+use crate::hlo::{Program, Programs};
+use crate::session::{Fingerprint, HostFile, ProfileFormat, Session};
+use crate::store::{self, Bytes, Cache, Cached};
+use crate::timeline::Timeline;
+use crate::wire::riegeli;
+use crate::xplane::{ParseError, Space};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The part of the memory limit that profiles may take.
+const SHARE_OF_MEMORY: usize = 4;
+
+/// How often a file that changes while it is read is read again.
+const ATTEMPTS: usize = 3;
+
+/// Why a profile cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileError {
+    /// Run and file name.
+    pub file: String,
+    /// What is wrong.
+    pub cause: ProfileCause,
+}
+
+/// What is wrong with a profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProfileCause {
+    /// The file cannot be read: the system's words.
+    Unreadable(String),
+    /// The bytes are no `XSpace`.
+    Malformed(ParseError),
+}
+
+impl fmt::Display for ProfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.file)?;
+        match &self.cause {
+            ProfileCause::Unreadable(cause) => f.write_str(cause),
+            ProfileCause::Malformed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ProfileError {}
+
+impl From<ProfileError> for ToolError {
+    fn from(error: ProfileError) -> Self {
+        Self::NoData(error.to_string())
+    }
+}
+
+/// A profile as the file has it, shared with the cache.
+#[derive(Debug, Clone)]
+pub enum Profile {
+    /// Read, not preprocessed.
+    Plain(Arc<Space>),
+    /// Preprocessed already.
+    Built(Arc<Timeline>),
+}
+
+impl Deref for Profile {
+    type Target = Space;
+
+    fn deref(&self) -> &Space {
+        match self {
+            Self::Plain(space) => space,
+            Self::Built(timeline) => timeline.space(),
+        }
+    }
+}
+
+/// One state of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct FileKey {
+    path: PathBuf,
+    fingerprint: Fingerprint,
+}
+
+/// The profiles that are kept in memory.
+#[derive(Debug)]
+pub struct Profiles {
+    spaces: Cache<FileKey, Space>,
+    timelines: Cache<FileKey, Timeline>,
+    programs: Cache<Vec<FileKey>, Programs>,
+    /// What is odd about files that were read all the same.
+    remarks: Mutex<HashMap<FileKey, String>>,
+}
+
+impl Default for Profiles {
+    fn default() -> Self {
+        Self::new(store::memory_limit() / SHARE_OF_MEMORY)
+    }
+}
+
+impl Profiles {
+    /// Keeps about `budget` bytes in all.
+    pub fn new(budget: usize) -> Self {
+        Self {
+            spaces: Cache::new(budget / 4),
+            timelines: Cache::new(budget / 2),
+            programs: Cache::new(budget / 4),
+            remarks: Mutex::default(),
+        }
+    }
+
+    /// The profile of a host as its file has it.
+    pub fn space(&self, file: &HostFile) -> Result<Profile, ProfileError> {
+        let (key, file) = current(file)?;
+        if let Some(timeline) = self.timelines.get(&key) {
+            return Ok(Profile::Built(timeline));
+        }
+        self.spaces.get_or_make(&key, || self.read(&key, &file)).map(Profile::Plain)
+    }
+
+    /// The profile of a host after preprocessing.
+    pub fn timeline(&self, file: &HostFile) -> Result<Arc<Timeline>, ProfileError> {
+        let (key, file) = current(file)?;
+        self.timelines.get_or_make(&key, || {
+            // The plain profile is used up where no one else holds it; it is not kept twice.
+            let space = self.spaces.take(&key).and_then(Arc::into_inner);
+            let space = space.map_or_else(|| self.read(&key, &file), Ok)?;
+            Ok(Timeline::build(space))
+        })
+    }
+
+    /// The HLO programs of all hosts of a session; of two with one program id the first counts.
+    pub fn programs(&self, session: &Session) -> Result<Arc<Programs>, ProfileError> {
+        let files: Vec<&HostFile> = session.profiles().collect();
+        let keys = files.iter().map(|file| current(file).map(|(key, _)| key));
+        let key = keys.collect::<Result<Vec<_>, _>>()?;
+        self.programs.get_or_make(&key, || {
+            let hosts = files
+                .par_iter()
+                .map(|file| self.space(file).map(|space| Programs::of_space(&space)))
+                .collect::<Result<Vec<_>, _>>()?;
+            Ok(Programs::merge(hosts))
+        })
+    }
+
+    /// What is odd about a host's file, although it can be read: it is empty, or damaged at the
+    /// end. Known once the file was read.
+    pub fn remark(&self, file: &HostFile) -> Option<String> {
+        let (key, file) = current(file).ok()?;
+        if key.fingerprint.size == 0 {
+            return Some(format!(
+                "{}: the file is empty (0 bytes); the profiler writes nothing when a capture \
+                 exceeds 2 GiB, the limit of a protobuf",
+                file.label
+            ));
+        }
+        self.remarks.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
+    }
+
+    /// Reads and parses a file, outside any cache.
+    fn read(&self, key: &FileKey, file: &HostFile) -> Result<Space, ProfileError> {
+        let bytes = read_bytes(file)?;
+        let bytes = match file.format {
+            ProfileFormat::Protobuf => bytes,
+            ProfileFormat::Riegeli => {
+                let (records, damage) = riegeli::records(&bytes);
+                if let Some(damage) = damage {
+                    let remark = format!("{}: {damage}", file.label);
+                    let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+                    remarks.insert(key.clone(), remark);
+                }
+                Bytes::from_vec(records.concat())
+            }
+        };
+        Space::parse(bytes).map_err(|error| ProfileError {
+            file: file.label.clone(),
+            cause: ProfileCause::Malformed(error),
+        })
+    }
+}
+
+/// The key of a file's present state, and the file with that state.
+fn current(file: &HostFile) -> Result<(FileKey, HostFile), ProfileError> {
+    let fingerprint = file.current_fingerprint().map_err(|error| unreadable(file, &error))?;
+    let file = HostFile { fingerprint, ..file.clone() };
+    Ok((FileKey { path: file.path.clone(), fingerprint }, file))
+}
+
+fn unreadable(file: &HostFile, error: &io::Error) -> ProfileError {
+    let cause = ProfileCause::Unreadable(error.to_string());
+    ProfileError { file: file.label.clone(), cause }
+}
+
+fn read_bytes(file: &HostFile) -> Result<Bytes, ProfileError> {
+    let mut attempt = 1;
+    loop {
+        match file.fence.open_file(&file.path).and_then(|open| store::read_file(&open)) {
+            Ok(bytes) => return Ok(bytes),
+            Err(error) if attempt == ATTEMPTS || error.kind() != io::ErrorKind::Other => {
+                return Err(unreadable(file, &error));
+            }
+            Err(_) => attempt += 1,
+        }
+    }
+}
+
+/// Bytes of the index of a space beside the file: the positions of the events.
+const INDEX_BYTES_PER_EVENT: usize = 4;
+/// Bytes of the columns of a timeline, about.
+const COLUMN_BYTES_PER_EVENT: usize = 24;
+/// Bytes of a metadata entry, about.
+const BYTES_PER_METADATA: usize = 160;
+
+fn weight(space: &Space, bytes_per_event: usize) -> usize {
+    let planes = space.planes().map(|plane| {
+        let events: usize = plane.lines().map(|line| line.event_count()).sum();
+        let metadata = plane.event_metadata().len() + plane.stat_metadata().len();
+        events * bytes_per_event + metadata * BYTES_PER_METADATA
+    });
+    space.file().len() + planes.sum::<usize>()
+}
+
+impl Cached for Space {
+    fn weight(&self) -> usize {
+        weight(self, INDEX_BYTES_PER_EVENT)
+    }
+}
+
+impl Cached for Timeline {
+    fn weight(&self) -> usize {
+        weight(self.space(), INDEX_BYTES_PER_EVENT + COLUMN_BYTES_PER_EVENT)
+    }
+}
+
+impl Cached for Programs {
+    fn weight(&self) -> usize {
+        self.iter().map(|program: &Program| program.proto.len() + program.name.len()).sum()
+    }
+}

@@ -1,0 +1,146 @@
+//! The one table of tools.
+
+use super::{Answer, Profiles, Request, ToolError};
+use crate::hlo;
+use crate::session::Session;
+use crate::tools::ProfileError;
+use crate::xplane::Space;
+use rayon::prelude::*;
+
+/// One tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool {
+    /// XProf's name.
+    pub name: &'static str,
+    /// When `/run_tools` lists it.
+    pub offered: Offered,
+    /// Which hosts `/hosts` offers for it.
+    pub hosts: HostRule,
+    /// What answers; `None` while it is not built.
+    answer: Option<fn(&Request<'_>) -> Result<Answer, ToolError>>,
+}
+
+/// When a tool is listed for a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offered {
+    /// For every session with a readable profile.
+    Always,
+    /// With a plane of a GPU.
+    GpuPlane,
+    /// With HLO protos in `/host:metadata`.
+    HloProto,
+    /// With events of the `MegaScale` network.
+    Megascale,
+    /// With counter values on a TPU plane.
+    CounterValue,
+    /// Not listed, answered when asked.
+    Never,
+}
+
+/// Which hosts a tool is offered for in a session of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostRule {
+    /// One host at a time.
+    Each,
+    /// One host at a time, and all together.
+    EachAndAll,
+    /// All together only.
+    AllOnly,
+}
+
+/// Why a tool of a later version has no answer.
+const NOT_BUILT: &str = "not built into this version yet";
+
+type AnswerFn = fn(&Request<'_>) -> Result<Answer, ToolError>;
+
+const fn tool_row(
+    name: &'static str,
+    offered: Offered,
+    hosts: HostRule,
+    answer: Option<AnswerFn>,
+) -> Tool {
+    Tool { name, offered, hosts, answer }
+}
+
+/// All tools, in the order in which `/run_tools` lists them.
+pub const TOOLS: &[Tool] = {
+    use HostRule::{AllOnly, Each, EachAndAll};
+    use Offered::{Always, CounterValue, GpuPlane, HloProto, Megascale, Never};
+    &[
+        tool_row("overview_page", Always, AllOnly, None),
+        tool_row("trace_viewer", Never, Each, None),
+        tool_row("trace_viewer@", Always, Each, None),
+        tool_row("graph_viewer", HloProto, Each, None),
+        tool_row("op_profile", Always, Each, None),
+        tool_row("input_pipeline_analyzer", Always, EachAndAll, None),
+        tool_row("kernel_stats", GpuPlane, EachAndAll, None),
+        tool_row("memory_profile", Always, Each, None),
+        tool_row("memory_viewer", HloProto, Each, None),
+        tool_row("roofline_model", Always, Each, None),
+        tool_row("perf_counters", CounterValue, Each, None),
+        tool_row("pod_viewer", Never, AllOnly, None),
+        tool_row("framework_op_stats", Always, EachAndAll, None),
+        tool_row("hlo_stats", Always, Each, None),
+        tool_row("inference_profile", Never, Each, None),
+        tool_row("megascale_stats", Megascale, EachAndAll, None),
+        tool_row("kernel_utilization", Never, Each, None),
+        tool_row("smart_suggestion", Never, AllOnly, None),
+        tool_row("utilization_viewer", CounterValue, Each, None),
+    ]
+};
+
+/// The tool with this name.
+pub fn tool(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// Answers a request; the session's hosts are the ones to answer for.
+pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
+    let tool = tool(request.tool).ok_or(ToolError::Unknown)?;
+    let run = tool.answer.ok_or_else(|| ToolError::NoData(NOT_BUILT.to_owned()))?;
+    let mut answer = run(request)?;
+    if answer.reason.is_none() {
+        let hosts = request.session.hosts.iter();
+        answer.reason = hosts.filter_map(|file| request.profiles.remark(file)).next();
+    }
+    Ok(answer)
+}
+
+/// The tools to list for a session. All its profiles are read, because XProf gets their HLO
+/// modules first and lists nothing when one cannot be read; the first one decides.
+pub fn offered(session: &Session, profiles: &Profiles) -> Result<Vec<&'static str>, ProfileError> {
+    let files: Vec<_> = session.profiles().collect();
+    let Some(first) = files.first() else { return Ok(Vec::new()) };
+    files.par_iter().try_for_each(|file| profiles.space(file).map(drop))?;
+    let space = profiles.space(first)?;
+    let listed = TOOLS.iter().filter(|tool| is_offered(tool.offered, &space));
+    Ok(listed.map(|tool| tool.name).collect())
+}
+
+fn is_offered(offered: Offered, space: &Space) -> bool {
+    match offered {
+        Offered::Always => true,
+        Offered::Never => false,
+        Offered::GpuPlane => space.planes().any(|plane| plane.name().starts_with("/device:GPU:")),
+        Offered::HloProto => hlo::has_hlo_proto_stat(space),
+        Offered::Megascale => space.plane_named("/host:CPU").is_some_and(|plane| {
+            let mut events = plane.event_metadata().iter(space);
+            events.any(|event| event.name().starts_with("MegaScale:"))
+        }),
+        Offered::CounterValue => has_counter_value(space),
+    }
+}
+
+/// Whether an event of a TPU plane has a `counter_value` itself; its metadata does not count.
+fn has_counter_value(space: &Space) -> bool {
+    space.planes().filter(|plane| plane.name().starts_with("/device:TPU:")).any(|plane| {
+        let mut stats = plane.stat_metadata().iter(space);
+        let Some(id) = stats.find(|stat| stat.name() == "counter_value").map(|stat| stat.key())
+        else {
+            return false;
+        };
+        plane
+            .lines()
+            .any(|line| line.events().any(|event| event.stats().any(|stat| stat.metadata_id == id)))
+    })
+}
