@@ -1,0 +1,152 @@
+//! Making changes: what editors gathered, sorting and removing lines.
+
+use super::edit::{LineChanges, PlaneChanges, set_stat};
+use super::model::{Edit, LineData, PlaneData, Stage};
+use super::{Timeline, std_sort::std_sort, timespan::Timespan};
+use rayon::prelude::*;
+
+impl Timeline {
+    /// Makes the changes that an editor gathered.
+    pub fn apply(&mut self, changes: PlaneChanges) {
+        let file_metadata = self.space.plane(changes.plane).event_metadata().len();
+        let plane = &mut self.planes[changes.plane];
+        plane.stat_metadata.extend(changes.stat_metadata);
+        plane.note_stat_ids(self.space.plane(changes.plane));
+        for entry in changes.event_metadata {
+            let index = (file_metadata + plane.event_metadata.len()) as u32;
+            plane.added_event_ids.insert(entry.id, index);
+            plane.event_metadata.push(entry);
+        }
+        for (index, name) in changes.display_names {
+            match (index as usize).checked_sub(file_metadata) {
+                Some(place) => plane.event_metadata[place].display_name = name,
+                None => drop(plane.display_names.insert(index, name)),
+            }
+        }
+        for (index, stat) in changes.metadata_stats {
+            match (index as usize).checked_sub(file_metadata) {
+                Some(place) => set_stat(&mut plane.event_metadata[place].stats, stat),
+                None => set_stat(plane.metadata_stats.entry(index).or_default(), stat),
+            }
+        }
+        for (line, key, group_id) in changes.groups {
+            plane.add_group(line as usize, key, group_id);
+        }
+        for (line, display_id) in changes.display_ids {
+            plane.lines[line].display_id = display_id;
+        }
+        for line in changes.lines {
+            plane.apply_line(line);
+        }
+    }
+
+    /// Removes lines without events (`RemoveEmptyLines`).
+    pub fn remove_empty_lines(&mut self, plane: usize) {
+        self.planes[plane].lines.retain(|line| line.event_count() > 0);
+    }
+
+    /// Sorts the events of each line by start, the longer first (`SortXPlane`).
+    pub fn sort_plane(&mut self, plane: usize) {
+        let file = self.space.plane(plane);
+        let mut lines = std::mem::take(&mut self.planes[plane].lines);
+        lines.par_iter_mut().for_each(|line| sort_line(file, line));
+        self.planes[plane].lines = lines;
+    }
+}
+
+impl PlaneData {
+    /// Adds a group id after all stats that the event has (`AddStatValue`).
+    pub fn add_group(&mut self, line: usize, key: u32, group_id: i64) {
+        let index = self.group_index(group_id);
+        let group_id_stat = self.group_id_stat;
+        let line = &mut self.lines[line];
+        if line.mark(key).group().is_none() {
+            line.mark_mut(key).set_group(index, true);
+        } else {
+            let stat = super::model::AddedStat {
+                metadata_id: group_id_stat,
+                value: super::AddedValue::Int(group_id),
+            };
+            line.add_edits([Edit { key, stage: Stage::Late, replaces: false, stat }]);
+        }
+    }
+
+    fn apply_line(&mut self, changes: LineChanges) {
+        let place = changes.target.unwrap_or_else(|| {
+            self.lines.push(LineData { id: changes.id, ..LineData::default() });
+            self.lines.len() - 1
+        });
+        let indexes: Vec<_> =
+            changes.groups.iter().map(|&(event, id)| (event, self.group_index(id))).collect();
+        let line = &mut self.lines[place];
+        if changes.name.is_some() {
+            line.name = changes.name;
+        }
+        line.timestamp_ns = changes.timestamp_ns.unwrap_or(line.timestamp_ns);
+        let first = line.key_count() as u32;
+        if let Some(order) = &mut line.order {
+            order.extend(first..first + changes.events.len() as u32);
+        }
+        if line.added.len() == 0 {
+            line.added = changes.events;
+        } else {
+            line.added.metadata.extend(changes.events.metadata);
+            line.added.offset_ps.extend(changes.events.offset_ps);
+            line.added.duration_ps.extend(changes.events.duration_ps);
+        }
+        for (event, index) in indexes {
+            line.mark_mut(first + event).set_group(index, false);
+        }
+        line.add_edits(changes.stats.into_iter().map(|(event, stat)| Edit {
+            key: first + event,
+            stage: Stage::Late,
+            replaces: false,
+            stat,
+        }));
+    }
+}
+
+/// Sorts one line; most are sorted already, with no two events alike, and stay as they are.
+pub(super) fn sort_line(plane: crate::xplane::Plane<'_>, line: &mut LineData) {
+    let file = line.file.map(|index| plane.line(index));
+    let span = |key: u32| {
+        let (offset_ps, duration_ps) = line.times(file, key);
+        Timespan { begin_ps: offset_ps as u64, duration_ps: duration_ps as u64 }
+    };
+    let count = line.event_count();
+    let mut events: Vec<(Timespan, u32)> = Vec::new();
+    let mut previous: Option<Timespan> = None;
+    let is_sorted = (0..count).all(|place| {
+        let next = span(line.key_at(place));
+        let in_order = previous.is_none_or(|previous| previous.nests_before(&next));
+        previous = Some(next);
+        in_order
+    });
+    if is_sorted {
+        return;
+    }
+    events.reserve_exact(count);
+    events.extend((0..count).map(|place| {
+        let key = line.key_at(place);
+        (span(key), key)
+    }));
+    std_sort(&mut events, |(a, _), (b, _)| a.nests_before(b));
+    line.order = Some(events.into_iter().map(|(_, key)| key).collect());
+}
+
+impl LineData {
+    /// Offset and duration of an event, picoseconds.
+    pub fn times(&self, file: Option<crate::xplane::Line<'_>>, key: u32) -> (i64, i64) {
+        match file {
+            Some(file) if key < self.file_events => {
+                let event = file.event(key as usize);
+                let found = self.durations.binary_search_by_key(&key, |&(key, _)| key);
+                (event.offset_ps, found.map_or(event.duration_ps, |place| self.durations[place].1))
+            }
+            _ => {
+                let added = (key - self.file_events) as usize;
+                (self.added.offset_ps[added], self.added.duration_ps[added])
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! What preprocessing adds to a profile, beside the file's bytes.
+//!
+//! Nothing of the file is copied. An event is named by its line and a [`EventKey`]: the events of
+//! the file come first, in the file's order, then the added ones. Keys never change; what is
+//! sorted or removed is the line's `order`. Per event there are 4 bytes of marks on lines that have
+//! groups; what only few events have (step names, contexts) lies in a table sorted by key.
+
+use crate::xplane::schema::StatType;
+use std::collections::{HashMap, HashSet};
+
+/// An event of a line, stable while the line lives.
+pub type EventKey = u32;
+
+/// Dense index of an event's metadata: the file's entries first, then the added ones.
+pub type MetadataIndex = u32;
+
+/// The metadata of an event whose metadata id is in no table.
+pub(super) const NO_METADATA: MetadataIndex = u32::MAX;
+
+/// What was added to one plane.
+#[derive(Debug, Default)]
+pub(super) struct PlaneData {
+    /// Lines in their present order.
+    pub lines: Vec<LineData>,
+    /// Event metadata after those of the file.
+    pub event_metadata: Vec<AddedEventMetadata>,
+    /// Dense index of those by id.
+    pub added_event_ids: HashMap<i64, MetadataIndex>,
+    /// Display names given to the file's event metadata.
+    pub display_names: HashMap<MetadataIndex, Box<str>>,
+    /// Stats added to the file's event metadata.
+    pub metadata_stats: HashMap<MetadataIndex, Vec<AddedStat>>,
+    /// Stat metadata after those of the file.
+    pub stat_metadata: Vec<AddedStatMetadata>,
+    /// Ids that `FixHloMetadataInXSpace` changed; only on the metadata plane.
+    pub relabeled: Option<Box<Relabeled>>,
+    /// Group ids that marks refer to.
+    pub groups: Vec<i64>,
+    /// How flows are made of the stats of events; unset where XProf adds none.
+    pub flows: Option<super::flow::FlowRule>,
+    /// The stat metadata that marks become stats of.
+    pub group_id_stat: i64,
+    /// See `group_id_stat`.
+    pub is_eager_stat: i64,
+}
+
+/// Changes of ids on the metadata plane.
+#[derive(Debug, Default)]
+pub(super) struct Relabeled {
+    /// New id (and key) by index.
+    pub ids: HashMap<MetadataIndex, i64>,
+    /// Index by new key.
+    pub by_key: HashMap<i64, MetadataIndex>,
+    /// Entries that another one replaced.
+    pub replaced: HashSet<MetadataIndex>,
+    /// Index of the stat metadata with the old name of the HLO stat, which now has the new one.
+    pub hlo_stat: Option<i64>,
+}
+
+/// One line: of the file, added, or a line of the file with added events.
+#[derive(Debug, Default)]
+pub(super) struct LineData {
+    /// Index of the line in the file's plane.
+    pub file: Option<usize>,
+    pub id: i64,
+    /// 0 where not set.
+    pub display_id: i64,
+    /// Set where it is not the file's.
+    pub name: Option<Box<str>>,
+    pub timestamp_ns: i64,
+    /// Events of the file: keys below this are theirs.
+    pub file_events: u32,
+    pub added: AddedEvents,
+    /// Keys in their present order; `None` while all events are there in the order of keys.
+    pub order: Option<Vec<EventKey>>,
+    /// By key; empty while no event has a mark.
+    pub marks: Vec<Mark>,
+    /// Sorted by key, then in the order in which they were added.
+    pub edits: Vec<Edit>,
+    /// New durations of file events, sorted by key.
+    pub durations: Vec<(EventKey, i64)>,
+}
+
+/// Added events, as columns.
+#[derive(Debug, Default)]
+pub(super) struct AddedEvents {
+    pub metadata: Vec<MetadataIndex>,
+    pub offset_ps: Vec<i64>,
+    pub duration_ps: Vec<i64>,
+}
+
+impl AddedEvents {
+    pub fn len(&self) -> usize {
+        self.metadata.len()
+    }
+}
+
+impl LineData {
+    /// Number of keys, which is more than the number of events once some are removed.
+    pub fn key_count(&self) -> usize {
+        self.file_events as usize + self.added.len()
+    }
+
+    /// Number of events.
+    pub fn event_count(&self) -> usize {
+        self.order.as_ref().map_or_else(|| self.key_count(), Vec::len)
+    }
+
+    /// Key of the event at a place.
+    #[inline]
+    pub fn key_at(&self, place: usize) -> EventKey {
+        self.order.as_ref().map_or(place as u32, |order| order[place])
+    }
+
+    /// The mark of an event.
+    #[inline]
+    pub fn mark(&self, key: EventKey) -> Mark {
+        self.marks.get(key as usize).copied().unwrap_or_default()
+    }
+
+    /// The mark of an event, to be changed.
+    pub fn mark_mut(&mut self, key: EventKey) -> &mut Mark {
+        let count = self.key_count();
+        if self.marks.len() < count {
+            self.marks.resize(count, Mark::default());
+        }
+        &mut self.marks[key as usize]
+    }
+
+    /// The edits of an event.
+    #[inline]
+    pub fn edits_of(&self, key: EventKey) -> &[Edit] {
+        if self.edits.is_empty() {
+            return &[];
+        }
+        let start = self.edits.partition_point(|edit| edit.key < key);
+        let length = self.edits[start..].iter().take_while(|edit| edit.key == key).count();
+        &self.edits[start..start + length]
+    }
+
+    /// Adds edits, which need no order among different events.
+    pub fn add_edits(&mut self, edits: impl IntoIterator<Item = Edit>) {
+        let before = self.edits.len();
+        self.edits.extend(edits);
+        if self.edits.len() > before {
+            self.edits.sort_by_key(|edit| edit.key);
+        }
+    }
+}
+
+/// Group and eagerness of an event in 4 bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Mark(u32);
+
+impl Mark {
+    const LATE: u32 = 1 << 31;
+    const EAGER_KNOWN: u32 = 1 << 30;
+    const EAGER: u32 = 1 << 29;
+    const GROUP: u32 = Self::EAGER - 1;
+
+    /// Index into the plane's groups.
+    pub fn group(self) -> Option<usize> {
+        (self.0 & Self::GROUP).checked_sub(1).map(|index| index as usize)
+    }
+
+    /// Whether the group came after `is_eager`, as a stat of its own.
+    pub fn is_late(self) -> bool {
+        self.0 & Self::LATE != 0
+    }
+
+    /// Whether the event is known to be eager or not.
+    pub fn eager(self) -> Option<bool> {
+        (self.0 & Self::EAGER_KNOWN != 0).then_some(self.0 & Self::EAGER != 0)
+    }
+
+    /// Sets the group.
+    pub fn set_group(&mut self, index: usize, late: bool) {
+        let group = (index as u32 + 1) & Self::GROUP;
+        let late = if late { Self::LATE } else { 0 };
+        self.0 = (self.0 & (Self::EAGER_KNOWN | Self::EAGER)) | group | late;
+    }
+
+    /// Sets the eagerness.
+    pub fn set_eager(&mut self, eager: bool) {
+        let eager = if eager { Self::EAGER } else { 0 };
+        self.0 = (self.0 & !Self::EAGER) | Self::EAGER_KNOWN | eager;
+    }
+
+    /// Whether there is nothing to add to the event.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl PlaneData {
+    /// Index of a group id among those that marks refer to.
+    pub fn group_index(&mut self, group_id: i64) -> usize {
+        // Mostly the last one again, or a small number in order.
+        if let Some(index) = self.groups.iter().rposition(|&id| id == group_id) {
+            return index;
+        }
+        self.groups.push(group_id);
+        self.groups.len() - 1
+    }
+}
+
+/// When a stat was added, which decides where it stands among the stats of its event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    /// Before flows (`PreprocessXPlane`).
+    Early,
+    /// By the event forest: after the group id, before `is_eager`.
+    Forest,
+    /// Afterwards.
+    Late,
+}
+
+/// A stat added to one event, or set in place of one of the file.
+#[derive(Debug, Clone)]
+pub(super) struct Edit {
+    pub key: EventKey,
+    pub stage: Stage,
+    /// Whether the first stat of the file with this id gets the value.
+    pub replaces: bool,
+    pub stat: AddedStat,
+}
+
+/// An added stat.
+#[derive(Debug, Clone)]
+pub(super) struct AddedStat {
+    pub metadata_id: i64,
+    pub value: AddedValue,
+}
+
+/// The value of an added stat.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AddedValue {
+    /// `int64_value`.
+    Int(i64),
+    /// `uint64_value`.
+    Uint(u64),
+    /// `double_value`.
+    Double(f64),
+    /// `str_value`.
+    Str(Box<str>),
+}
+
+impl From<i64> for AddedValue {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<u64> for AddedValue {
+    fn from(value: u64) -> Self {
+        Self::Uint(value)
+    }
+}
+
+impl From<f64> for AddedValue {
+    fn from(value: f64) -> Self {
+        Self::Double(value)
+    }
+}
+
+impl From<&str> for AddedValue {
+    fn from(value: &str) -> Self {
+        Self::Str(value.into())
+    }
+}
+
+/// Added event metadata.
+#[derive(Debug, Default)]
+pub(super) struct AddedEventMetadata {
+    pub id: i64,
+    pub name: Box<str>,
+    pub display_name: Box<str>,
+    pub stats: Vec<AddedStat>,
+}
+
+/// Added stat metadata.
+#[derive(Debug)]
+pub(super) struct AddedStatMetadata {
+    pub id: i64,
+    pub name: Box<str>,
+    pub stat_type: Option<StatType>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_holds_group_and_eagerness_side_by_side() {
+        let mut mark = Mark::default();
+        assert!(mark.is_empty());
+        mark.set_eager(true);
+        mark.set_group(0, true);
+        assert_eq!((mark.group(), mark.is_late(), mark.eager()), (Some(0), true, Some(true)));
+        mark.set_group(41, false);
+        mark.set_eager(false);
+        assert_eq!((mark.group(), mark.is_late(), mark.eager()), (Some(41), false, Some(false)));
+    }
+
+    #[test]
+    fn edits_of_an_event_keep_their_order() {
+        let edit = |key, id| Edit {
+            key,
+            stage: Stage::Late,
+            replaces: false,
+            stat: AddedStat { metadata_id: id, value: AddedValue::Int(id) },
+        };
+        let mut line = LineData { file_events: 4, ..LineData::default() };
+        line.add_edits([edit(3, 1), edit(1, 2)]);
+        line.add_edits([edit(1, 3), edit(0, 4)]);
+        let ids = |key| line.edits_of(key).iter().map(|edit| edit.stat.metadata_id).collect();
+        let (one, two): (Vec<i64>, Vec<i64>) = (ids(1), ids(2));
+        assert_eq!(one, [2, 3]);
+        assert!(two.is_empty());
+    }
+}

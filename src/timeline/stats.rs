@@ -1,0 +1,290 @@
+//! Reading stats: those of the file, with added ones among and after them.
+
+use super::flow::{Flow, FlowStats, int_or_uint};
+use super::model::{AddedStat, AddedValue, Edit, Mark, Stage};
+use super::view::{EventView, PlaneView};
+use crate::xplane::schema::StatType;
+use crate::xplane::{Stat, StatValue, Stats};
+
+/// A stat with its name resolved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StatView<'a> {
+    /// The id that the stat has in its plane.
+    pub metadata_id: i64,
+    /// The name; empty where the id is in no table.
+    pub name: &'a str,
+    /// The well-known type of the name.
+    pub stat_type: Option<StatType>,
+    /// The value; a reference is resolved into `Str`.
+    pub value: StatValue<'a>,
+}
+
+impl<'a> StatView<'a> {
+    /// XProf's `IntValue`: 0 unless the value is an `int64_value`.
+    pub fn int_value(&self) -> i64 {
+        if let StatValue::Int(value) = self.value { value } else { 0 }
+    }
+
+    /// XProf's `UintValue`: 0 unless the value is a `uint64_value`.
+    pub fn uint_value(&self) -> u64 {
+        if let StatValue::Uint(value) = self.value { value } else { 0 }
+    }
+
+    /// XProf's `IntOrUintValue`: 0 unless the value is one of the two.
+    pub fn int_or_uint_value(&self) -> u64 {
+        int_or_uint(self.value)
+    }
+
+    /// XProf's `DoubleValue`: 0 unless the value is a `double_value`.
+    pub fn double_value(&self) -> f64 {
+        if let StatValue::Double(value) = self.value { value } else { 0.0 }
+    }
+
+    /// XProf's `StrOrRefValue`: empty unless the value is text.
+    pub fn str_value(&self) -> &'a str {
+        if let StatValue::Str(value) = self.value { value } else { "" }
+    }
+}
+
+impl<'a> PlaneView<'a> {
+    /// Resolves a stat of the file.
+    #[inline]
+    pub(super) fn resolve(self, stat: Stat<'a>) -> StatView<'a> {
+        let value = match stat.value {
+            StatValue::Ref(id) => StatValue::Str(self.stat_name_and_type(id as i64).0),
+            value => value,
+        };
+        let (name, stat_type) = self.stat_name_and_type(stat.metadata_id);
+        StatView { metadata_id: stat.metadata_id, name, stat_type, value }
+    }
+
+    fn resolve_added(self, stat: &'a AddedStat) -> StatView<'a> {
+        let value = match &stat.value {
+            AddedValue::Int(value) => StatValue::Int(*value),
+            AddedValue::Uint(value) => StatValue::Uint(*value),
+            AddedValue::Double(value) => StatValue::Double(*value),
+            AddedValue::Str(value) => StatValue::Str(value),
+        };
+        self.named(stat.metadata_id, value)
+    }
+
+    fn named(self, metadata_id: i64, value: StatValue<'a>) -> StatView<'a> {
+        let (name, stat_type) = self.stat_name_and_type(metadata_id);
+        StatView { metadata_id, name, stat_type, value }
+    }
+
+    /// Name and type of a stat by its metadata id.
+    #[inline]
+    fn stat_name_and_type(self, id: i64) -> (&'a str, Option<StatType>) {
+        if self.data.relabeled.as_ref().is_some_and(|new| new.hlo_stat == Some(id)) {
+            return (StatType::HloProto.name(), Some(StatType::HloProto));
+        }
+        if let Some(entry) = self.file.stat_metadata().get(self.file.space(), id) {
+            return (entry.name(), entry.stat_type());
+        }
+        let added = self.data.stat_metadata.iter().find(|entry| entry.id == id);
+        added.map_or(("", None), |entry| (&*entry.name, entry.stat_type))
+    }
+}
+
+/// The stats of a plane or of event metadata.
+#[derive(Debug, Clone)]
+pub struct MetadataStats<'a> {
+    plane: PlaneView<'a>,
+    file: Option<Stats<'a>>,
+    added: std::slice::Iter<'a, AddedStat>,
+}
+
+/// The stats of a plane itself.
+pub type PlaneStats<'a> = MetadataStats<'a>;
+
+impl<'a> MetadataStats<'a> {
+    pub(super) fn of_plane(plane: PlaneView<'a>) -> Self {
+        Self { plane, file: Some(plane.file.stats()), added: [].iter() }
+    }
+
+    pub(super) fn of_metadata(
+        plane: PlaneView<'a>,
+        file: Option<Stats<'a>>,
+        added: &'a [AddedStat],
+    ) -> Self {
+        Self { plane, file, added: added.iter() }
+    }
+}
+
+impl<'a> Iterator for MetadataStats<'a> {
+    type Item = StatView<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<StatView<'a>> {
+        if let Some(stat) = self.file.as_mut().and_then(Iterator::next) {
+            return Some(self.plane.resolve(stat));
+        }
+        self.added.next().map(|stat| self.plane.resolve_added(stat))
+    }
+}
+
+/// The stats of an event, in XProf's order: the file's, with new values where XProf set some; then
+/// those of `PreprocessXPlane`, flows, the group, the step name, eagerness, and late ones.
+#[derive(Debug, Clone)]
+pub struct EventStats<'a> {
+    plane: PlaneView<'a>,
+    file: Option<Stats<'a>>,
+    mark: Mark,
+    edits: &'a [Edit],
+    flow_stats: FlowStats,
+    flows: [Option<Flow>; 3],
+    /// What comes next once the file's stats are read.
+    phase: Phase,
+    /// Index into `edits` or `flows` in the present phase.
+    next: usize,
+    /// Bits of what was set in place of a stat of the file: the first edits, group, eagerness.
+    placed: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    File,
+    Early,
+    Flows,
+    Group,
+    Forest,
+    Eager,
+    LateGroup,
+    Late,
+    End,
+}
+
+const GROUP_PLACED: u64 = 1 << 63;
+const EAGER_PLACED: u64 = 1 << 62;
+
+impl<'a> EventStats<'a> {
+    #[inline]
+    pub(super) fn new(event: EventView<'a>) -> Self {
+        let line = event.line.data;
+        Self {
+            plane: event.line.plane,
+            file: event.file.map(|event| event.stats()),
+            mark: line.mark(event.key),
+            edits: line.edits_of(event.key),
+            flow_stats: FlowStats::default(),
+            flows: [None; 3],
+            phase: Phase::File,
+            next: 0,
+            placed: 0,
+        }
+    }
+
+    #[inline]
+    fn file_stat(&mut self) -> Option<StatView<'a>> {
+        let mut stat = self.plane.resolve(self.file.as_mut()?.next()?);
+        if !self.edits.is_empty() || !self.mark.is_empty() {
+            self.place(&mut stat);
+        }
+        if let Some(rule) = &self.plane.data.flows {
+            rule.note(&mut self.flow_stats, stat.metadata_id, stat.value);
+        }
+        Some(stat)
+    }
+
+    /// Gives a stat of the file the value that XProf set in its place.
+    fn place(&mut self, stat: &mut StatView<'a>) {
+        let data = self.plane.data;
+        let (group, eager) = (self.mark.group(), self.mark.eager());
+        let mut take = |bit: u64| {
+            let is_first = self.placed & bit == 0;
+            self.placed |= bit;
+            is_first
+        };
+        if let Some(index) = group
+            && !self.mark.is_late()
+            && stat.metadata_id == data.group_id_stat
+            && take(GROUP_PLACED)
+        {
+            stat.value = StatValue::Int(data.groups[index]);
+        }
+        if let Some(eager) = eager
+            && stat.metadata_id == data.is_eager_stat
+            && take(EAGER_PLACED)
+        {
+            stat.value = StatValue::Int(i64::from(eager));
+        }
+        for (index, edit) in self.edits.iter().enumerate().take(62) {
+            if edit.replaces && edit.stat.metadata_id == stat.metadata_id && take(1 << index) {
+                stat.value = self.plane.resolve_added(&edit.stat).value;
+            }
+        }
+    }
+
+    fn edit_of(&mut self, stage: Stage) -> Option<StatView<'a>> {
+        while let Some(edit) = self.edits.get(self.next) {
+            self.next += 1;
+            if edit.stage == stage && !edit.replaces {
+                let stat = self.plane.resolve_added(&edit.stat);
+                if stage == Stage::Early
+                    && let Some(rule) = &self.plane.data.flows
+                {
+                    rule.note(&mut self.flow_stats, stat.metadata_id, stat.value);
+                }
+                return Some(stat);
+            }
+        }
+        None
+    }
+
+    fn flow(&mut self) -> Option<StatView<'a>> {
+        let rule = self.plane.data.flows.as_ref()?;
+        if self.next == 0 {
+            self.flows = rule.flows(&self.flow_stats);
+        }
+        while let Some(&flow) = self.flows.get(self.next) {
+            self.next += 1;
+            if let Some(flow) = flow {
+                return Some(self.plane.named(rule.flow_stat, StatValue::Uint(flow.encode())));
+            }
+        }
+        None
+    }
+
+    fn group(&mut self, late: bool) -> Option<StatView<'a>> {
+        let index = self.mark.group().filter(|_| self.next == 0 && self.mark.is_late() == late)?;
+        self.next = 1;
+        let data = self.plane.data;
+        let is_new = self.placed & GROUP_PLACED == 0;
+        is_new.then(|| self.plane.named(data.group_id_stat, StatValue::Int(data.groups[index])))
+    }
+
+    fn eager(&mut self) -> Option<StatView<'a>> {
+        let eager = self.mark.eager().filter(|_| self.next == 0)?;
+        self.next = 1;
+        let is_new = self.placed & EAGER_PLACED == 0;
+        let value = StatValue::Int(i64::from(eager));
+        is_new.then(|| self.plane.named(self.plane.data.is_eager_stat, value))
+    }
+}
+
+impl<'a> Iterator for EventStats<'a> {
+    type Item = StatView<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<StatView<'a>> {
+        loop {
+            let (stat, following) = match self.phase {
+                Phase::File => (self.file_stat(), Phase::Early),
+                Phase::Early => (self.edit_of(Stage::Early), Phase::Flows),
+                Phase::Flows => (self.flow(), Phase::Group),
+                Phase::Group => (self.group(false), Phase::Forest),
+                Phase::Forest => (self.edit_of(Stage::Forest), Phase::Eager),
+                Phase::Eager => (self.eager(), Phase::LateGroup),
+                Phase::LateGroup => (self.group(true), Phase::Late),
+                Phase::Late => (self.edit_of(Stage::Late), Phase::End),
+                Phase::End => return None,
+            };
+            if stat.is_some() {
+                return stat;
+            }
+            self.phase = following;
+            self.next = 0;
+        }
+    }
+}

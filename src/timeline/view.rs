@@ -1,0 +1,424 @@
+//! Reading a timeline: planes, lines and events, whether of the file or added.
+
+use super::model::{EventKey, LineData, MetadataIndex, NO_METADATA, PlaneData};
+use super::stats::{EventStats, MetadataStats, PlaneStats, StatView};
+use crate::xplane::schema::{EventType, StatType, is_derived_line_id};
+use crate::xplane::{Event, Line, Plane};
+
+/// A plane with what was added to it.
+#[derive(Debug, Clone, Copy)]
+pub struct PlaneView<'a> {
+    pub(super) file: Plane<'a>,
+    pub(super) data: &'a PlaneData,
+    pub(super) index: usize,
+}
+
+impl<'a> PlaneView<'a> {
+    /// Place of the plane in the profile.
+    pub fn index(self) -> usize {
+        self.index
+    }
+
+    /// The plane as the file has it.
+    pub fn file(self) -> Plane<'a> {
+        self.file
+    }
+
+    /// The id in the file.
+    pub fn id(self) -> i64 {
+        self.file.id()
+    }
+
+    /// For example `/device:TPU:0`.
+    pub fn name(self) -> &'a str {
+        self.file.name()
+    }
+
+    /// How many lines there are.
+    pub fn line_count(self) -> usize {
+        self.data.lines.len()
+    }
+
+    /// The line at a place.
+    pub fn line(self, index: usize) -> LineView<'a> {
+        let data = &self.data.lines[index];
+        LineView { plane: self, data, file: data.file.map(|file| self.file.line(file)), index }
+    }
+
+    /// The lines in their present order.
+    pub fn lines(self) -> impl ExactSizeIterator<Item = LineView<'a>> + Clone + use<'a> {
+        (0..self.line_count()).map(move |index| self.line(index))
+    }
+
+    /// The line with this name; of several the first.
+    pub fn line_named(self, name: &str) -> Option<LineView<'a>> {
+        self.lines().find(|line| line.name() == name)
+    }
+
+    /// Earliest start of all lines, nanoseconds; 0 without lines (`GetStartTimestampNs`).
+    pub fn start_timestamp_ns(self) -> i64 {
+        self.data.lines.iter().map(|line| line.timestamp_ns).min().unwrap_or(0)
+    }
+
+    /// Stats of the plane itself.
+    pub fn stats(self) -> PlaneStats<'a> {
+        PlaneStats::of_plane(self)
+    }
+
+    /// The first stat of the plane itself with this type.
+    pub fn stat(self, stat_type: StatType) -> Option<StatView<'a>> {
+        let id = self.stat_id(stat_type)?;
+        self.stats().find(|stat| stat.metadata_id == id)
+    }
+
+    /// The event metadata with this id.
+    pub fn event_metadata(self, id: i64) -> Option<EventMetadataView<'a>> {
+        let index = self.metadata_index(id);
+        (index != NO_METADATA).then_some(EventMetadataView { plane: self, index })
+    }
+
+    /// All event metadata, those of the file first.
+    pub fn all_event_metadata(self) -> impl Iterator<Item = EventMetadataView<'a>> + use<'a> {
+        let count = self.file.event_metadata().len() + self.data.event_metadata.len();
+        (0..count as MetadataIndex)
+            .filter(move |index| {
+                self.data.relabeled.as_ref().is_none_or(|new| !new.replaced.contains(index))
+            })
+            .map(move |index| EventMetadataView { plane: self, index })
+    }
+
+    /// The metadata id of stats of this type: what `stat` of an event looks for.
+    pub fn stat_id(self, stat_type: StatType) -> Option<i64> {
+        if stat_type == StatType::HloProto
+            && let Some(id) = self.data.relabeled.as_ref().and_then(|new| new.hlo_stat)
+        {
+            return Some(id);
+        }
+        let file = self.file.stat_metadata().of_type(self.file.space(), stat_type);
+        file.map(|entry| entry.id()).or_else(|| {
+            let added = &self.data.stat_metadata;
+            added.iter().find(|entry| entry.stat_type == Some(stat_type)).map(|entry| entry.id)
+        })
+    }
+
+    /// Dense index of an event metadata id.
+    #[inline]
+    pub(super) fn metadata_index(self, id: i64) -> MetadataIndex {
+        if let Some(relabeled) = &self.data.relabeled {
+            if let Some(&index) = relabeled.by_key.get(&id) {
+                return index;
+            }
+            let index = self.file.event_metadata().index_of(id).unwrap_or(NO_METADATA);
+            let is_gone = relabeled.ids.contains_key(&index);
+            return if is_gone { NO_METADATA } else { index };
+        }
+        if let Some(index) = self.file.event_metadata().index_of(id) {
+            return index;
+        }
+        self.data.added_event_ids.get(&id).copied().unwrap_or(NO_METADATA)
+    }
+}
+
+/// A line with what was added to it.
+#[derive(Debug, Clone, Copy)]
+pub struct LineView<'a> {
+    pub(super) plane: PlaneView<'a>,
+    pub(super) data: &'a LineData,
+    file: Option<Line<'a>>,
+    index: usize,
+}
+
+impl<'a> LineView<'a> {
+    /// Place of the line in its plane.
+    pub fn index(self) -> usize {
+        self.index
+    }
+
+    /// The plane that this line belongs to.
+    pub fn plane(self) -> PlaneView<'a> {
+        self.plane
+    }
+
+    /// The id.
+    pub fn id(self) -> i64 {
+        self.data.id
+    }
+
+    /// The id to show and to sort by: `display_id`, or the id where that is not set.
+    pub fn display_id(self) -> i64 {
+        if self.data.display_id == 0 { self.data.id } else { self.data.display_id }
+    }
+
+    /// The name.
+    pub fn name(self) -> &'a str {
+        match (&self.data.name, self.file) {
+            (Some(name), _) => name,
+            (None, Some(file)) => file.name(),
+            (None, None) => "",
+        }
+    }
+
+    /// The name to show.
+    pub fn display_name(self) -> &'a str {
+        let name = self.file.map_or("", |file| file.raw_display_name());
+        if name.is_empty() { self.name() } else { name }
+    }
+
+    /// Start of the line, nanoseconds; event offsets count from here.
+    pub fn timestamp_ns(self) -> i64 {
+        self.data.timestamp_ns
+    }
+
+    /// Duration of the line, picoseconds; mostly 0.
+    pub fn duration_ps(self) -> i64 {
+        self.file.map_or(0, |line| line.duration_ps())
+    }
+
+    /// Whether the id is one of the derived lines'.
+    pub fn is_derived(self) -> bool {
+        is_derived_line_id(self.data.id)
+    }
+
+    /// How many events there are.
+    pub fn event_count(self) -> usize {
+        self.data.event_count()
+    }
+
+    /// The event at a place.
+    #[inline]
+    pub fn event(self, place: usize) -> EventView<'a> {
+        self.event_of_key(self.data.key_at(place))
+    }
+
+    /// The events in their present order.
+    pub fn events(self) -> impl ExactSizeIterator<Item = EventView<'a>> + Clone + use<'a> {
+        (0..self.event_count()).map(move |place| self.event(place))
+    }
+
+    /// The event with a key that [`EventView::key`] gave.
+    #[inline]
+    pub fn event_of_key(self, key: EventKey) -> EventView<'a> {
+        match self.file {
+            Some(file) if key < self.data.file_events => {
+                let event = file.event(key as usize);
+                let mut duration_ps = event.duration_ps;
+                if !self.data.durations.is_empty() {
+                    let durations = &self.data.durations;
+                    if let Ok(found) = durations.binary_search_by_key(&key, |&(key, _)| key) {
+                        duration_ps = durations[found].1;
+                    }
+                }
+                EventView {
+                    line: self,
+                    key,
+                    metadata_index: self.plane.metadata_index(event.metadata_id),
+                    offset_ps: event.offset_ps,
+                    duration_ps,
+                    file: Some(event),
+                }
+            }
+            _ => {
+                let added = (key - self.data.file_events) as usize;
+                EventView {
+                    line: self,
+                    key,
+                    metadata_index: self.data.added.metadata[added],
+                    offset_ps: self.data.added.offset_ps[added],
+                    duration_ps: self.data.added.duration_ps[added],
+                    file: None,
+                }
+            }
+        }
+    }
+}
+
+/// An event of the file or an added one.
+#[derive(Debug, Clone, Copy)]
+pub struct EventView<'a> {
+    pub(super) line: LineView<'a>,
+    pub(super) key: EventKey,
+    pub(super) metadata_index: MetadataIndex,
+    offset_ps: i64,
+    duration_ps: i64,
+    pub(super) file: Option<Event<'a>>,
+}
+
+impl<'a> EventView<'a> {
+    /// What names the event on its line, whatever the order of events.
+    pub fn key(self) -> EventKey {
+        self.key
+    }
+
+    /// The line that this event is on.
+    pub fn line(self) -> LineView<'a> {
+        self.line
+    }
+
+    /// The event as the file has it.
+    pub fn file(self) -> Option<Event<'a>> {
+        self.file
+    }
+
+    /// Start, picoseconds after the line's timestamp.
+    pub fn offset_ps(self) -> i64 {
+        self.offset_ps
+    }
+
+    /// Duration, picoseconds.
+    pub fn duration_ps(self) -> i64 {
+        self.duration_ps
+    }
+
+    /// Start, picoseconds; wraps as XProf's does.
+    pub fn timestamp_ps(self) -> i64 {
+        self.line.data.timestamp_ns.wrapping_mul(1000).wrapping_add(self.offset_ps)
+    }
+
+    /// End, picoseconds; wraps as XProf's does.
+    pub fn end_timestamp_ps(self) -> i64 {
+        self.timestamp_ps().wrapping_add(self.duration_ps)
+    }
+
+    /// Number of events that this one stands for, on aggregated events.
+    pub fn occurrences(self) -> Option<i64> {
+        self.file.and_then(|event| event.occurrences)
+    }
+
+    /// The metadata id that the event refers to.
+    pub fn metadata_id(self) -> i64 {
+        self.file.map_or_else(|| self.metadata().id(), |event| event.metadata_id)
+    }
+
+    /// The metadata; empty where the id is in no table.
+    pub fn metadata(self) -> EventMetadataView<'a> {
+        EventMetadataView { plane: self.line.plane, index: self.metadata_index }
+    }
+
+    /// Dense index of the metadata, for tables by metadata; `u32::MAX` where the id is in no table.
+    pub fn metadata_index(self) -> MetadataIndex {
+        self.metadata_index
+    }
+
+    /// The name.
+    pub fn name(self) -> &'a str {
+        self.metadata().name()
+    }
+
+    /// The name to show, where there is one beside the name.
+    pub fn display_name(self) -> Option<&'a str> {
+        Some(self.metadata().display_name()).filter(|name| !name.is_empty())
+    }
+
+    /// The well-known type of the name.
+    pub fn event_type(self) -> Option<EventType> {
+        self.metadata().event_type()
+    }
+
+    /// Stats of the metadata, which hold for all of its events.
+    pub fn metadata_stats(self) -> MetadataStats<'a> {
+        self.metadata().stats()
+    }
+
+    /// Stats of the event: the file's, then the added ones, in XProf's order.
+    pub fn stats(self) -> EventStats<'a> {
+        EventStats::new(self)
+    }
+
+    /// The first stat of the event with this type.
+    pub fn stat(self, stat_type: StatType) -> Option<StatView<'a>> {
+        let id = self.line.plane.stat_id(stat_type)?;
+        self.stats().find(|stat| stat.metadata_id == id)
+    }
+
+    /// The group that XProf's grouping gave the event, without reading stats; a group id that the
+    /// file has itself is among the stats only.
+    pub fn added_group_id(self) -> Option<i64> {
+        let group = self.line.data.mark(self.key).group()?;
+        self.line.plane.data.groups.get(group).copied()
+    }
+}
+
+/// What the events of one metadata id have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct EventMetadataView<'a> {
+    pub(super) plane: PlaneView<'a>,
+    pub(super) index: MetadataIndex,
+}
+
+impl<'a> EventMetadataView<'a> {
+    fn file(self) -> Option<crate::xplane::EventMetadata<'a>> {
+        let table = self.plane.file.event_metadata();
+        ((self.index as usize) < table.len()).then(|| table.at(self.plane.file.space(), self.index))
+    }
+
+    fn added(self) -> Option<&'a super::model::AddedEventMetadata> {
+        let place = (self.index as usize).checked_sub(self.plane.file.event_metadata().len())?;
+        self.plane.data.event_metadata.get(place)
+    }
+
+    /// Dense index; `u32::MAX` for the metadata of an id that is in no table.
+    pub fn index(self) -> MetadataIndex {
+        self.index
+    }
+
+    /// The id inside the entry, after `FixHloMetadataInXSpace`; 0 for no metadata.
+    pub fn id(self) -> i64 {
+        let relabeled = self.plane.data.relabeled.as_ref();
+        if let Some(&id) = relabeled.and_then(|new| new.ids.get(&self.index)) {
+            return id;
+        }
+        self.file().map(|entry| entry.id()).or(self.added().map(|entry| entry.id)).unwrap_or(0)
+    }
+
+    /// The name.
+    pub fn name(self) -> &'a str {
+        match self.file() {
+            Some(entry) => entry.name(),
+            None => self.added().map_or("", |entry| &entry.name),
+        }
+    }
+
+    /// The name to show; empty where not set.
+    pub fn display_name(self) -> &'a str {
+        match self.file() {
+            Some(entry) => match self.plane.data.display_names.get(&self.index) {
+                Some(name) => name,
+                None => entry.display_name(),
+            },
+            None => self.added().map_or("", |entry| &entry.display_name),
+        }
+    }
+
+    /// The well-known type of the name.
+    pub fn event_type(self) -> Option<EventType> {
+        match self.file() {
+            Some(entry) => entry.event_type(),
+            None => crate::xplane::schema::event_type(&self.added()?.name),
+        }
+    }
+
+    /// Bytes that the profiler attached.
+    pub fn metadata(self) -> &'a [u8] {
+        self.file().map_or(&[], |entry| entry.metadata())
+    }
+
+    /// Ids of the metadata of events under this one.
+    pub fn children(self) -> &'a [i64] {
+        self.file().map_or(&[], |entry| entry.children())
+    }
+
+    /// Stats that hold for all events of this metadata.
+    pub fn stats(self) -> MetadataStats<'a> {
+        let added: &'a [super::model::AddedStat] = match self.added() {
+            Some(entry) => &entry.stats,
+            None => self.plane.data.metadata_stats.get(&self.index).map_or(&[], Vec::as_slice),
+        };
+        MetadataStats::of_metadata(self.plane, self.file().map(|entry| entry.stats()), added)
+    }
+
+    /// The first stat of the metadata with this type.
+    pub fn stat(self, stat_type: StatType) -> Option<StatView<'a>> {
+        let id = self.plane.stat_id(stat_type)?;
+        self.stats().find(|stat| stat.metadata_id == id)
+    }
+}
