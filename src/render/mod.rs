@@ -1,1 +1,6 @@
 //! How answers are written: one module per dialect that XProf uses.
+
+pub mod csv;
+pub mod python_float;
+pub mod python_json;
+pub mod python_repr;

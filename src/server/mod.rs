@@ -6,11 +6,16 @@
 
 pub mod cache;
 pub mod compress;
+mod handlers;
 pub mod http1;
 pub mod routes;
 pub mod ui;
 
+use crate::session::{LogDir, OpenError};
+use crate::tools::Profiles;
+use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the flags of `xprof-rs server` say.
 #[derive(Debug, Clone)]
@@ -52,14 +57,41 @@ pub struct App {
     pub config: Config,
     /// Answers by request and fingerprint of the files.
     pub answers: cache::Cache<http1::Response>,
+    /// The runs.
+    pub log_dir: LogDir,
+    /// The profiles in memory.
+    pub profiles: Arc<Profiles>,
+    /// What was told on stderr already.
+    told: Mutex<HashSet<String>>,
 }
 
 /// What the answer cache keeps, in bytes of uncompressed answers.
 const ANSWER_CACHE_BYTES: usize = 256 << 20;
 
+/// How many messages are remembered, so that each is told once.
+const MESSAGES_REMEMBERED: usize = 1000;
+
 impl App {
     /// The state of a server that has answered nothing yet.
-    pub fn new(config: Config) -> Self {
-        Self { config, answers: cache::Cache::new(ANSWER_CACHE_BYTES) }
+    pub fn new(config: Config) -> Result<Self, OpenError> {
+        let log_dir = config.logdir.as_deref().map_or_else(|| Ok(LogDir::none()), LogDir::open)?;
+        Ok(Self {
+            config,
+            answers: cache::Cache::new(ANSWER_CACHE_BYTES),
+            log_dir,
+            profiles: Arc::default(),
+            told: Mutex::default(),
+        })
+    }
+
+    /// Tells the user something on stderr, once.
+    pub fn tell(&self, message: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() >= MESSAGES_REMEMBERED {
+            told.clear();
+        }
+        if told.insert(message.to_owned()) {
+            eprintln!("xprof-rs: {}", message.escape_debug());
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::discover::{self, Runs};
 use super::fence::{Fence, Outside};
 use super::files::Session;
+use crate::render::python_repr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -96,7 +97,7 @@ impl fmt::Display for RunError {
                 write!(f, "Run {run} not found in run map: {{")?;
                 for (index, (name, dir)) in map.iter().enumerate() {
                     let comma = if index == 0 { "" } else { ", " };
-                    write!(f, "{comma}{}: {}", PythonRepr(name), PythonRepr(dir))?;
+                    write!(f, "{comma}{}: {}", python_repr::text(name), python_repr::text(dir))?;
                 }
                 f.write_str("}")
             }
@@ -283,28 +284,6 @@ fn split(path: &str) -> (&str, &str) {
     let (head, name) = (&path[..=slash], &path[slash + 1..]);
     let parent = head.trim_end_matches('/');
     (if parent.is_empty() { head } else { parent }, name)
-}
-
-/// Text as Python's `repr` writes it, for text that can be printed.
-struct PythonRepr<'a>(&'a str);
-
-impl fmt::Display for PythonRepr<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quote = if self.0.contains('\'') && !self.0.contains('"') { '"' } else { '\'' };
-        write!(f, "{quote}")?;
-        for character in self.0.chars() {
-            match character {
-                '\\' => f.write_str("\\\\")?,
-                '\n' => f.write_str("\\n")?,
-                '\r' => f.write_str("\\r")?,
-                '\t' => f.write_str("\\t")?,
-                _ if character == quote => write!(f, "\\{quote}")?,
-                _ if character.is_ascii_control() => write!(f, "\\x{:02x}", character as u32)?,
-                _ => write!(f, "{character}")?,
-            }
-        }
-        write!(f, "{quote}")
-    }
 }
 
 #[cfg(test)]

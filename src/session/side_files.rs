@@ -45,6 +45,10 @@ pub fn xplane_file_states(session: &Session) -> Vec<(String, String)> {
         .profiles()
         .filter_map(|file| {
             let name = file.path.file_name()?.to_string_lossy().into_owned();
+            // XProf finds a file called just `xplane.pb` when it lists tools, but not here.
+            if !name.contains(".xplane.") {
+                return None;
+            }
             let seconds = file.fingerprint.mtime_ns.div_euclid(1_000_000_000);
             Some((name, format!("{seconds}-{}", file.fingerprint.size)))
         })

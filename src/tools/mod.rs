@@ -3,12 +3,14 @@
 //! A tool knows nothing of HTTP or of the command line; both doors call [`answer`].
 
 mod hosts;
+mod modules;
 mod profiles;
 mod registry;
 
 pub use hosts::{HostError, HostSelection, hosts_of, select_hosts};
+pub use modules::{module_names, write_side_files};
 pub use profiles::{Profile, ProfileCause, ProfileError, Profiles};
-pub use registry::{TOOLS, Tool, answer, offered, tool};
+pub use registry::{NOT_BUILT, TOOLS, Tool, answer, offered, tool};
 
 use crate::session::Session;
 

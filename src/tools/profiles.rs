@@ -8,7 +8,6 @@ use crate::store::{self, Bytes, Cache, Cached};
 use crate::timeline::Timeline;
 use crate::wire::riegeli;
 use crate::xplane::{ParseError, Space};
-use rayon::prelude::*;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -86,6 +85,9 @@ struct FileKey {
 }
 
 /// The profiles that are kept in memory.
+///
+/// Never ask from inside a rayon task: asking may wait for another thread that reads the same file
+/// and itself needs the pool. Hosts are read one after the other; each read uses all cores.
 #[derive(Debug)]
 pub struct Profiles {
     spaces: Cache<FileKey, Space>,
@@ -139,7 +141,7 @@ impl Profiles {
         let key = keys.collect::<Result<Vec<_>, _>>()?;
         self.programs.get_or_make(&key, || {
             let hosts = files
-                .par_iter()
+                .iter()
                 .map(|file| self.space(file).map(|space| Programs::of_space(&space)))
                 .collect::<Result<Vec<_>, _>>()?;
             Ok(Programs::merge(hosts))

@@ -5,7 +5,6 @@ use crate::hlo;
 use crate::session::Session;
 use crate::tools::ProfileError;
 use crate::xplane::Space;
-use rayon::prelude::*;
 
 /// One tool.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +48,7 @@ pub enum HostRule {
 }
 
 /// Why a tool of a later version has no answer.
-const NOT_BUILT: &str = "not built into this version yet";
+pub const NOT_BUILT: &str = "not built into this version yet";
 
 type AnswerFn = fn(&Request<'_>) -> Result<Answer, ToolError>;
 
@@ -109,9 +108,8 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
 /// The tools to list for a session. All its profiles are read, because XProf gets their HLO
 /// modules first and lists nothing when one cannot be read; the first one decides.
 pub fn offered(session: &Session, profiles: &Profiles) -> Result<Vec<&'static str>, ProfileError> {
-    let files: Vec<_> = session.profiles().collect();
-    let Some(first) = files.first() else { return Ok(Vec::new()) };
-    files.par_iter().try_for_each(|file| profiles.space(file).map(drop))?;
+    let Some(first) = session.profiles().next() else { return Ok(Vec::new()) };
+    profiles.programs(session)?;
     let space = profiles.space(first)?;
     let listed = TOOLS.iter().filter(|tool| is_offered(tool.offered, &space));
     Ok(listed.map(|tool| tool.name).collect())

@@ -1,0 +1,66 @@
+//! Python's `repr` of a float: the fewest digits that read back as the same number.
+
+/// The digits as `json.dumps` and `repr` write them; `inf`, `-inf` and `nan` as `repr` does.
+pub fn repr(value: f64) -> String {
+    if value.is_nan() {
+        return "nan".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
+    }
+    // Rust's exponent form has the same shortest digits: `-1.2345e-7`.
+    let scientific = format!("{value:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let (sign, mantissa) =
+        mantissa.strip_prefix('-').map_or(("", mantissa), |mantissa| ("-", mantissa));
+    let digits: String = mantissa.chars().filter(|&character| character != '.').collect();
+    if (-4..16).contains(&exponent) {
+        return format!("{sign}{}", positional(&digits, exponent));
+    }
+    let (first, rest) = digits.split_at(1);
+    let point = if rest.is_empty() { "" } else { "." };
+    let exponent_sign = if exponent < 0 { '-' } else { '+' };
+    format!("{sign}{first}{point}{rest}e{exponent_sign}{:02}", exponent.unsigned_abs())
+}
+
+/// Digits without an exponent; `exponent` is the power of ten of the first digit.
+fn positional(digits: &str, exponent: i32) -> String {
+    if exponent < 0 {
+        return format!("0.{}{digits}", "0".repeat((-exponent - 1) as usize));
+    }
+    let whole = exponent as usize + 1;
+    if digits.len() <= whole {
+        format!("{digits}{}.0", "0".repeat(whole - digits.len()))
+    } else {
+        format!("{}.{}", &digits[..whole], &digits[whole..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::repr;
+
+    #[test]
+    fn form_changes_where_python_changes_it() {
+        // Recorded from Python 3.11.
+        for (value, text) in [
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (1.0, "1.0"),
+            (0.1, "0.1"),
+            (0.0001, "0.0001"),
+            (0.00001, "1e-05"),
+            (1.5e-7, "1.5e-07"),
+            (1e15, "1000000000000000.0"),
+            (1e16, "1e+16"),
+            (1.234_567_890_123_456_7e17, "1.2345678901234568e+17"),
+            (123_456.789, "123456.789"),
+            (9_007_199_254_740_993.0, "9007199254740992.0"),
+            (5e-324, "5e-324"),
+            (f64::MAX, "1.7976931348623157e+308"),
+        ] {
+            assert_eq!(repr(value), text);
+        }
+    }
+}

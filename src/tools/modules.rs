@@ -1,0 +1,96 @@
+//! The HLO modules of a session, and the files that XProf leaves beside a profile when it lists
+//! its tools.
+
+use super::{ProfileError, Profiles};
+use crate::render::python_json::{self, Value};
+use crate::session::{self, Fingerprint, Session};
+use std::fs;
+use std::path::Path;
+
+const HLO_PROTO_SUFFIX: &str = ".hlo_proto.pb";
+/// The module name that stands for none.
+const NO_MODULE: &str = "NO_MODULE";
+const TOOLS_FILE: &str = ".cached_tools.json";
+/// Version of the format of [`TOOLS_FILE`].
+const TOOLS_FILE_VERSION: &str = "1";
+
+/// The names of a session's modules, sorted, and why there are none if that is so.
+///
+/// The profile's own modules count. Only where it has none, the `.hlo_proto.pb` files beside it
+/// do: they are all there is in some old captures, but after a profile was replaced they may
+/// belong to the one before.
+pub fn module_names(session: &Session, profiles: &Profiles) -> (Vec<String>, Option<ProfileError>) {
+    let files = || {
+        let mut names = module_files(&session.dir);
+        names.sort();
+        names
+    };
+    if !session.has_profiles() {
+        return (files(), None);
+    }
+    match profiles.programs(session) {
+        Ok(programs) if !programs.is_empty() => {
+            (programs.sorted_names().into_iter().map(str::to_owned).collect(), None)
+        }
+        Ok(_) => {
+            let names = files();
+            let is_none = names.is_empty();
+            (if is_none { vec![NO_MODULE.to_owned()] } else { names }, None)
+        }
+        Err(error) => (files(), Some(error)),
+    }
+}
+
+/// The module names of the `.hlo_proto.pb` files in a directory.
+fn module_files(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        name.strip_suffix(HLO_PROTO_SUFFIX).map(str::to_owned)
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// Writes what XProf writes when it lists tools: each module's HLO proto, and the list of tools.
+/// Where the directory cannot be written, nothing happens: no answer needs these files.
+pub fn write_side_files(session: &Session, profiles: &Profiles, tools: &[&str]) {
+    // XProf keeps the files of its own demo elsewhere.
+    if session.dir.to_string_lossy().contains("demo/plugins/profile") {
+        return;
+    }
+    // The first file that cannot be written is the last to be tried.
+    let _ = write_modules(session, profiles).and_then(|()| write_tools(session, tools));
+}
+
+fn write_modules(session: &Session, profiles: &Profiles) -> std::io::Result<()> {
+    let Ok(programs) = profiles.programs(session) else { return Ok(()) };
+    if programs.is_empty() {
+        if module_files(&session.dir).is_empty() {
+            let name = format!("{NO_MODULE}{HLO_PROTO_SUFFIX}");
+            session::write_side_file(&session.dir, &name, b"", &session.fence)?;
+        }
+        return Ok(());
+    }
+    let newest = session.profiles().map(|file| file.fingerprint.mtime_ns).max().unwrap_or(0);
+    for program in programs.iter().filter(|program| !program.name.contains(['/', '\0'])) {
+        let name = format!("{}{HLO_PROTO_SUFFIX}", program.name);
+        let written = fs::symlink_metadata(session.dir.join(&name));
+        // A file from before the profile was written is of another profile.
+        if !written.is_ok_and(|metadata| Fingerprint::of(&metadata).mtime_ns >= newest) {
+            session::write_side_file(&session.dir, &name, &program.proto, &session.fence)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_tools(session: &Session, tools: &[&str]) -> std::io::Result<()> {
+    let states = session::xplane_file_states(session).into_iter();
+    let states = states.map(|(name, state)| (name, Value::from(state))).collect();
+    let content = Value::dict([
+        ("files", Value::Dict(states)),
+        ("tools", tools.iter().copied().collect()),
+        ("version", Value::Int(TOOLS_FILE_VERSION.to_owned())),
+    ]);
+    let content = python_json::dumps_indented(&content, 2);
+    session::write_side_file(&session.dir, TOOLS_FILE, content.as_bytes(), &session.fence)
+}
