@@ -66,7 +66,8 @@ pub struct Session {
     pub run: String,
     /// The directory of the run, absolute.
     pub dir: PathBuf,
-    /// The hosts, in the order of their names; none without a name.
+    /// The hosts, in the order in which the directory lists them, as XProf has them; none without
+    /// a name.
     pub hosts: Vec<HostFile>,
     /// A profile without a host name, which only the list of tools looks at.
     pub nameless: Option<HostFile>,
@@ -86,10 +87,14 @@ impl Session {
             fence: fence.clone(),
         };
         let Ok(entries) = fs::read_dir(dir) else { return session };
-        for entry in entries.flatten() {
-            session.add(&entry.path());
+        // XProf lists the `.pb` files first; in answers for all hosts their order shows.
+        let (protobuf, riegeli): (Vec<_>, Vec<_>) = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .partition(|path| path.extension().is_none_or(|extension| extension != "riegeli"));
+        for path in protobuf.into_iter().chain(riegeli) {
+            session.add(&path);
         }
-        session.hosts.sort_by(|a, b| a.host.cmp(&b.host));
         session
     }
 

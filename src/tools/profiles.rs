@@ -7,7 +7,7 @@ use crate::session::{Fingerprint, HostFile, ProfileFormat, Session};
 use crate::store::{self, Bytes, Cache, Cached};
 use crate::timeline::Timeline;
 use crate::wire::riegeli;
-use crate::xplane::{ParseError, Space};
+use crate::xplane::{self, ParseError, Space};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -167,20 +167,38 @@ impl Profiles {
         let bytes = read_bytes(file)?;
         let bytes = match file.format {
             ProfileFormat::Protobuf => bytes,
-            ProfileFormat::Riegeli => {
-                let (records, damage) = riegeli::records(&bytes);
-                if let Some(damage) = damage {
-                    let remark = format!("{}: {damage}", file.label);
-                    let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
-                    remarks.insert(key.clone(), remark);
-                }
-                Bytes::from_vec(records.concat())
-            }
+            ProfileFormat::Riegeli => self.join_records(key, file, &bytes),
         };
         Space::parse(bytes).map_err(|error| ProfileError {
             file: file.label.clone(),
             cause: ProfileCause::Malformed(error),
         })
+    }
+}
+
+impl Profiles {
+    /// The records of a continuous capture as one profile. What cannot be read is left out, as in
+    /// XProf, and remarked.
+    fn join_records(&self, key: &FileKey, file: &HostFile, bytes: &[u8]) -> Bytes {
+        let (records, damage) = riegeli::records(bytes);
+        let mut remark = damage.map(|damage| damage.to_string());
+        let mut pieces = Vec::new();
+        for (index, record) in records.into_iter().enumerate() {
+            match Space::parse(Bytes::from_vec(record)) {
+                Ok(piece) => pieces.push(piece),
+                Err(error) => {
+                    remark.get_or_insert_with(|| format!("record {index} is left out: {error}"));
+                }
+            }
+        }
+        if let Some(remark) = remark {
+            let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+            remarks.insert(key.clone(), format!("{}: {remark}", file.label));
+        }
+        match pieces.as_slice() {
+            [piece] => piece.file().clone(),
+            pieces => Bytes::from_vec(xplane::merge(pieces)),
+        }
     }
 }
 

@@ -6,11 +6,13 @@
 
 mod event;
 mod index;
+mod merge;
 mod metadata;
 mod parse;
 pub mod schema;
 
 pub use event::{Event, Stat, StatValue, Stats};
 pub use index::{Line, Plane, Space, Span};
+pub use merge::merge;
 pub use metadata::{EventMetadata, EventMetadataTable, StatMetadata, StatMetadataTable};
 pub use parse::ParseError;
