@@ -1,6 +1,6 @@
 //! Which HLO programs a profile has (XProf's `FixHloMetadataInXSpace` and `HloProtoMap`).
 //!
-//! A program is an event metadata entry of `/host:metadata` with an `hlo_proto` stat. Its id is the
+//! A program is an event metadata entry of `/host:metadata` with a `Hlo Proto` stat. Its id is the
 //! number at the end of the entry's name, `jit_f(123)`, else the entry's id; a `program_id` stat
 //! goes before both.
 
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 const METADATA_PLANE: &str = "/host:metadata";
-const HLO_PROTO: &str = "hlo_proto";
+const HLO_PROTO: &str = "Hlo Proto";
 const LEGACY_HLO_PROTO: &str = "HLO Proto";
 const PROGRAM_ID: &str = "program_id";
 

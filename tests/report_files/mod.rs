@@ -84,7 +84,7 @@ impl Profile {
             write::bytes_field(&mut metadata, 5, &stat);
             write::bytes_field(&mut plane, 4, &entry(id, &metadata));
         }
-        let stat = named(HLO_PROTO as i64, "hlo_proto");
+        let stat = named(HLO_PROTO as i64, "Hlo Proto");
         write::bytes_field(&mut plane, 5, &entry(HLO_PROTO as i64, &stat));
         write::bytes_field(&mut space, 1, &plane);
         Self(space)
