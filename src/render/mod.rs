@@ -3,4 +3,5 @@
 pub mod csv;
 pub mod python_float;
 pub mod python_json;
+pub mod python_json_indent;
 pub mod python_repr;

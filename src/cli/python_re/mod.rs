@@ -1,0 +1,132 @@
+//! Python's `re.search`, as far as "does it match": its syntax, its errors, its meaning, in bounded
+//! time.
+
+mod emit;
+mod parse;
+mod tree;
+
+pub use parse::PatternError;
+
+use emit::Texts;
+use fancy_regex::{Regex, RegexBuilder};
+use parse::Pattern;
+use std::sync::OnceLock;
+
+/// Steps back that one search may take. Python would go on for ever.
+const BACKTRACK_LIMIT: usize = 10_000_000;
+
+/// Bytes that one compiled expression may take (`a{1000000}`).
+const SIZE_LIMIT: usize = 256 << 20;
+
+/// A compiled pattern.
+#[derive(Debug)]
+pub struct PythonRegex {
+    pattern: Pattern,
+    /// Compiled when the first text of its kind comes.
+    simple: OnceLock<Result<Regex, String>>,
+    all: OnceLock<Result<Regex, String>>,
+}
+
+impl PythonRegex {
+    /// Reads a pattern.
+    pub fn new(pattern: &str) -> Result<Self, PatternError> {
+        let pattern = parse::parse(pattern)?;
+        Ok(Self { pattern, simple: OnceLock::new(), all: OnceLock::new() })
+    }
+
+    /// Whether the pattern matches anywhere in the text. Fails where the search takes too many
+    /// steps, or the pattern is too large.
+    pub fn search(&self, text: &str) -> Result<bool, String> {
+        let is_simple = text.is_ascii() && !text.contains('\n');
+        let (slot, texts) =
+            if is_simple { (&self.simple, Texts::Simple) } else { (&self.all, Texts::All) };
+        let regex = slot.get_or_init(|| compile(&emit::emit(&self.pattern, texts)));
+        let regex = regex.as_ref().map_err(Clone::clone)?;
+        regex.is_match(text).map_err(|error| error.to_string())
+    }
+}
+
+fn compile(expression: &str) -> Result<Regex, String> {
+    RegexBuilder::new(expression)
+        .backtrack_limit(BACKTRACK_LIMIT)
+        .delegate_size_limit(SIZE_LIMIT)
+        .build()
+        .map_err(|error| format!("this pattern is too large or too deep here: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn error(pattern: &str) -> String {
+        match PythonRegex::new(pattern).unwrap_err() {
+            PatternError::Syntax(text) => text,
+            PatternError::Limit(text) | PatternError::Value(text) => text.to_owned(),
+        }
+    }
+
+    fn matches(pattern: &str, text: &str) -> bool {
+        PythonRegex::new(pattern).unwrap().search(text).unwrap()
+    }
+
+    #[test]
+    fn errors_are_pythons() {
+        for (pattern, text) in [
+            ("(", "missing ), unterminated subpattern at position 0"),
+            ("[", "unterminated character set at position 0"),
+            ("*", "nothing to repeat at position 0"),
+            ("a**", "multiple repeat at position 2"),
+            ("a{2,1}", "min repeat greater than max repeat at position 2"),
+            (")", "unbalanced parenthesis at position 0"),
+            ("\\", "bad escape (end of pattern) at position 0"),
+            ("(?P<n", "missing >, unterminated name at position 4"),
+            (
+                "(?P<n>a)(?P<n>b)",
+                "redefinition of group name 'n' as group 2; was group 1 at position 12",
+            ),
+            ("a(?i)b", "global flags not at the start of the expression at position 1"),
+            ("(?<=a+)b", "look-behind requires fixed-width pattern"),
+            ("a\n(", "missing ), unterminated subpattern at position 2 (line 2, column 1)"),
+            ("\\N{NO SUCH}", "undefined character name 'NO SUCH' at position 0"),
+            ("a{4294967295}", "the repetition number is too large"),
+        ] {
+            assert_eq!(error(pattern), text, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn the_end_comes_before_a_last_new_line() {
+        assert!(matches("a$", "a\n"));
+        assert!(!matches("a$", "a\n\n"));
+        assert!(!matches("a\\Z", "a\n"));
+    }
+
+    #[test]
+    fn words_are_letters_and_numbers() {
+        assert!(matches("\\bé\\b", "é"));
+        // A combining mark is no word character in Python.
+        assert!(!matches("^\\w+$", "e\u{301}"));
+        assert!(matches("^\\w+$", "½"));
+    }
+
+    #[test]
+    fn conditions_and_references_work() {
+        assert!(matches("^(a)?(?(1)b|c)$", "ab"));
+        assert!(!matches("^(a)?(?(1)b|c)$", "ac"));
+        assert!(matches("(?i)(x)y\\1", "XYx"));
+        assert!(matches("(?P<q>['\"]).*(?P=q)", "'a'"));
+    }
+
+    #[test]
+    fn groups_nest_deeply() {
+        let deep = format!("{}a{}", "(".repeat(200), ")".repeat(200));
+        assert!(matches(&deep, "xa"));
+    }
+
+    #[test]
+    fn a_search_ends() {
+        let regex = PythonRegex::new("(?=(a+)+$)(\\1)*b").unwrap();
+        assert!(regex.search(&"a".repeat(64)).is_err() || !regex.search(&"a".repeat(64)).unwrap());
+    }
+}

@@ -1,0 +1,90 @@
+//! What Python knows about characters and Rust's standard library does not.
+
+/// Characters of Python's `str.isdigit` beside decimal digits (superscripts, circled digits, …).
+const OTHER_DIGITS: [(u32, u32); 20] = [
+    (0xB2, 0xB3),
+    (0xB9, 0xB9),
+    (0x1369, 0x1371),
+    (0x19DA, 0x19DA),
+    (0x2070, 0x2070),
+    (0x2074, 0x2079),
+    (0x2080, 0x2089),
+    (0x2460, 0x2468),
+    (0x2474, 0x247C),
+    (0x2488, 0x2490),
+    (0x24EA, 0x24EA),
+    (0x24F5, 0x24FD),
+    (0x24FF, 0x24FF),
+    (0x2776, 0x277E),
+    (0x2780, 0x2788),
+    (0x278A, 0x2792),
+    (0x10A40, 0x10A43),
+    (0x10E60, 0x10E68),
+    (0x11052, 0x1105A),
+    (0x1F100, 0x1F10A),
+];
+
+/// Python's `str.isdigit`: not empty, and digits only.
+pub fn is_digit_text(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(is_digit)
+}
+
+fn is_digit(character: char) -> bool {
+    if character.is_ascii() {
+        return character.is_ascii_digit();
+    }
+    let code = u32::from(character);
+    let is_listed = OTHER_DIGITS.iter().any(|&(low, high)| (low..=high).contains(&code));
+    is_listed || (character.is_numeric() && is_decimal(character))
+}
+
+/// Python's `str.isdecimal` of one character: general category Nd.
+pub fn is_decimal(character: char) -> bool {
+    static DECIMAL: std::sync::LazyLock<Option<fancy_regex::Regex>> =
+        std::sync::LazyLock::new(|| fancy_regex::Regex::new(r"\p{Nd}").ok());
+    if character.is_ascii() {
+        return character.is_ascii_digit();
+    }
+    let found = DECIMAL.as_ref().map(|class| class.is_match(character.encode_utf8(&mut [0; 4])));
+    matches!(found, Some(Ok(true)))
+}
+
+/// The character of a Unicode name or alias, in any case, as `unicodedata.lookup` finds it.
+pub fn named_character(name: &str) -> Option<char> {
+    // The table also forgives missing spaces and hyphens; Python does not.
+    let character = unicode_names2::character(name)?;
+    match unicode_names2::name(character) {
+        Some(exact) if exact.to_string().eq_ignore_ascii_case(name) => Some(character),
+        Some(exact) => {
+            let squeeze = |text: &str| -> String {
+                text.chars().filter(|c| !matches!(c, ' ' | '-' | '_')).collect()
+            };
+            let is_alias = !squeeze(&exact.to_string()).eq_ignore_ascii_case(&squeeze(name));
+            is_alias.then_some(character)
+        }
+        None => Some(character),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_pythons() {
+        assert!(is_digit_text("0123٣²①"));
+        assert!(!is_digit_text("½"));
+        assert!(!is_digit_text(""));
+        assert!(!is_digit_text("-1"));
+    }
+
+    #[test]
+    fn names_must_be_exact_but_for_case() {
+        assert_eq!(named_character("digit one"), Some('1'));
+        assert_eq!(named_character("DIGIT-ONE"), None);
+        assert_eq!(named_character("DIGIT  ONE"), None);
+        assert_eq!(named_character("LINE FEED"), Some('\n'));
+        assert_eq!(named_character("LATIN SMALL LETTER GHA"), Some('\u{1a3}'));
+        assert_eq!(named_character("HANGUL SYLLABLE GA"), Some('\u{ac00}'));
+    }
+}
