@@ -1,7 +1,10 @@
 //! How answers are written: one module per dialect that XProf uses.
 
 pub mod csv;
+pub mod number;
 pub mod python_float;
 pub mod python_json;
 pub mod python_json_indent;
 pub mod python_repr;
+pub mod python_text;
+pub mod trace_json;

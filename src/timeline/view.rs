@@ -77,6 +77,11 @@ impl<'a> PlaneView<'a> {
         (index != NO_METADATA).then_some(EventMetadataView { plane: self, index })
     }
 
+    /// The event metadata at a dense index.
+    pub fn event_metadata_at(self, index: MetadataIndex) -> EventMetadataView<'a> {
+        EventMetadataView { plane: self, index }
+    }
+
     /// All event metadata, those of the file first.
     pub fn all_event_metadata(self) -> impl Iterator<Item = EventMetadataView<'a>> + use<'a> {
         let count = self.file.event_metadata().len() + self.data.event_metadata.len();

@@ -6,6 +6,7 @@ mod hosts;
 mod modules;
 mod profiles;
 mod registry;
+mod trace_viewer;
 
 pub use hosts::{HostError, HostSelection, hosts_of, select_hosts};
 pub use modules::{module_names, write_side_files};

@@ -6,6 +6,7 @@ use crate::hlo::{Program, Programs};
 use crate::session::{Fingerprint, HostFile, ProfileFormat, Session};
 use crate::store::{self, Bytes, Cache, Cached};
 use crate::timeline::Timeline;
+use crate::trace::TraceIndex;
 use crate::wire::riegeli;
 use crate::xplane::{self, ParseError, Space};
 use std::collections::HashMap;
@@ -92,6 +93,7 @@ struct FileKey {
 pub struct Profiles {
     spaces: Cache<FileKey, Space>,
     timelines: Cache<FileKey, Timeline>,
+    traces: Cache<FileKey, TraceIndex>,
     programs: Cache<Vec<FileKey>, Programs>,
     /// What is odd about files that were read all the same.
     remarks: Mutex<HashMap<FileKey, String>>,
@@ -109,6 +111,7 @@ impl Profiles {
         Self {
             spaces: Cache::new(budget / 4),
             timelines: Cache::new(budget / 2),
+            traces: Cache::new(budget / 4),
             programs: Cache::new(budget / 4),
             remarks: Mutex::default(),
         }
@@ -131,6 +134,15 @@ impl Profiles {
             let space = self.spaces.take(&key).and_then(Arc::into_inner);
             let space = space.map_or_else(|| self.read(&key, &file), Ok)?;
             Ok(Timeline::build(space))
+        })
+    }
+
+    /// The events of a host as the tracks of the trace viewer.
+    pub fn trace(&self, file: &HostFile) -> Result<Arc<TraceIndex>, ProfileError> {
+        let (key, file) = current(file)?;
+        self.traces.get_or_make(&key, || {
+            let timeline = self.timeline(&file)?;
+            Ok(TraceIndex::build(timeline, &file.host))
         })
     }
 
@@ -231,6 +243,8 @@ fn read_bytes(file: &HostFile) -> Result<Bytes, ProfileError> {
 const INDEX_BYTES_PER_EVENT: usize = 4;
 /// Bytes of the columns of a timeline, about.
 const COLUMN_BYTES_PER_EVENT: usize = 24;
+/// Bytes of the columns of a track, about.
+const TRACK_BYTES_PER_EVENT: usize = 24;
 /// Bytes of a metadata entry, about.
 const BYTES_PER_METADATA: usize = 160;
 
@@ -252,6 +266,12 @@ impl Cached for Space {
 impl Cached for Timeline {
     fn weight(&self) -> usize {
         weight(self.space(), INDEX_BYTES_PER_EVENT + COLUMN_BYTES_PER_EVENT)
+    }
+}
+
+impl Cached for TraceIndex {
+    fn weight(&self) -> usize {
+        self.event_count() * TRACK_BYTES_PER_EVENT
     }
 }
 

@@ -1,6 +1,6 @@
 //! The one table of tools.
 
-use super::{Answer, Profiles, Request, ToolError};
+use super::{Answer, Profiles, Request, ToolError, trace_viewer};
 use crate::hlo;
 use crate::session::Session;
 use crate::tools::ProfileError;
@@ -67,8 +67,8 @@ pub const TOOLS: &[Tool] = {
     use Offered::{Always, CounterValue, GpuPlane, HloProto, Megascale, Never};
     &[
         tool_row("overview_page", Always, AllOnly, None),
-        tool_row("trace_viewer", Never, Each, None),
-        tool_row("trace_viewer@", Always, Each, None),
+        tool_row("trace_viewer", Never, Each, Some(trace_viewer::answer_legacy)),
+        tool_row("trace_viewer@", Always, Each, Some(trace_viewer::answer)),
         tool_row("graph_viewer", HloProto, Each, None),
         tool_row("op_profile", Always, Each, None),
         tool_row("input_pipeline_analyzer", Always, EachAndAll, None),

@@ -1,0 +1,51 @@
+//! Times the phases of a trace view: `trace_times FILE.xplane.pb [NAME=VALUE...]`, parameters as in
+//! a request; `legacy=1` for the older viewer, `out=PATH` keeps the answer.
+
+use std::time::Instant;
+use xprof_rs::store::Bytes;
+use xprof_rs::timeline::Timeline;
+use xprof_rs::trace::{self, TraceIndex, TraceOptions};
+use xprof_rs::xplane::Space;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let file = arguments.next().ok_or("usage: trace_times FILE [NAME=VALUE...]")?;
+    let params: Vec<(String, String)> = arguments
+        .filter_map(|word| word.split_once('=').map(|(name, value)| (name.into(), value.into())))
+        .collect();
+    let param = |name: &str| params.iter().find(|(key, _)| key == name).map(|(_, v)| v.as_str());
+
+    let mut last = Instant::now();
+    let mut lap = |phase: &str| {
+        eprintln!("{:>9.1} ms  {phase}", last.elapsed().as_secs_f64() * 1e3);
+        last = Instant::now();
+    };
+    let bytes = Bytes::from_vec(std::fs::read(&file)?);
+    lap("read");
+    let space = Space::parse(bytes).map_err(|error| format!("{file}: {error}"))?;
+    lap("parse");
+    let timeline = std::sync::Arc::new(Timeline::build(space));
+    lap("timeline");
+    let name = std::path::Path::new(&file).file_name().unwrap_or_default().to_string_lossy();
+    let host = name.trim_end_matches(".xplane.pb").to_owned();
+    let body = if param("legacy").is_some() {
+        let body = trace::legacy::write_json(&timeline);
+        lap("legacy answer");
+        body
+    } else {
+        let index = TraceIndex::build(timeline, &host);
+        lap("tracks");
+        let options = TraceOptions::from_params(param)?;
+        let body = trace::answer(&[&index], &options).map_err(|_| "event not found")?;
+        lap("first answer");
+        let again = trace::answer(&[&index], &options).map_err(|_| "event not found")?;
+        lap("second answer");
+        assert_eq!(body.len(), again.len());
+        body
+    };
+    eprintln!("{} bytes", body.len());
+    if let Some(path) = param("out") {
+        std::fs::write(path, body)?;
+    }
+    Ok(())
+}

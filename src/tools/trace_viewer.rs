@@ -1,0 +1,42 @@
+//! `trace_viewer@`, the timeline of the page, and `trace_viewer`, its predecessor.
+
+use super::{Answer, Request, ToolError};
+use crate::trace::{self, Format, TraceOptions, legacy};
+use rayon::prelude::*;
+
+const JSON: &str = "application/json";
+
+/// Answers `trace_viewer@` for one host or several.
+pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
+    let options = TraceOptions::from_params(|name| request.param(name))
+        .map_err(|error| ToolError::NoData(error.to_string()))?;
+    if options.format == Format::Protobuf {
+        return Err(ToolError::NoData("format=pb is not built into this version yet".to_owned()));
+    }
+    let hosts = &request.session.hosts;
+    let traces = hosts
+        .par_iter()
+        .map(|file| request.profiles.trace(file))
+        .collect::<Result<Vec<_>, _>>()?;
+    let traces: Vec<_> = traces.iter().map(AsRef::as_ref).collect();
+    let body = trace::answer(&traces, &options).map_err(|trace::EventNotFound| {
+        ToolError::NoData(format!(
+            "no event {:?} with this start, duration and serial",
+            options.event_name
+        ))
+    })?;
+    Ok(Answer { body, content_type: JSON, reason: None })
+}
+
+/// Answers `trace_viewer`, which shows one host whole.
+pub fn answer_legacy(request: &Request<'_>) -> Result<Answer, ToolError> {
+    let [file] = request.session.hosts.as_slice() else {
+        let count = request.session.hosts.len();
+        return Err(ToolError::NoData(format!("one host is shown at a time, not {count}")));
+    };
+    if request.param("event_name").is_none() && request.param("format") == Some("pb") {
+        return Err(ToolError::NoData("format=pb is not built into this version yet".to_owned()));
+    }
+    let timeline = request.profiles.timeline(file)?;
+    Ok(Answer { body: legacy::write_json(&timeline), content_type: JSON, reason: None })
+}

@@ -1,0 +1,431 @@
+//! The events of one host as tracks: what is built once for a profile and shared by all requests.
+//!
+//! XProf's `ConvertXSpaceToTraceEventsContainer`. An event lies in the track of its resource (a
+//! thread, a stream) or, for counters and asynchronous events, in the track of its name. A track is
+//! columns of times, sorted; everything else about an event is read from the timeline when it is
+//! written.
+
+use super::flow::Flow;
+use super::source::{self, Facts, PlaneStats};
+use super::{frames, serials, tracks};
+use crate::timeline::{EventView, LineView, MetadataIndex, PlaneView, Timeline};
+use crate::xplane::schema::EventType;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+
+/// Names longer than this are interned by XProf, and equal to each other where it compares names.
+pub const LONGEST_COMPARED_NAME: usize = 32;
+
+/// Times beyond this do not widen the span of a trace.
+const LATEST_PS: u64 = u64::MAX / 2;
+
+/// The line whose events are counters.
+const COUNTER_LINE: &str = "_counters_";
+
+/// How many events of a line one task looks at.
+const EVENTS_PER_TASK: usize = 1 << 16;
+
+/// One host's trace, ready to be asked.
+#[derive(Debug)]
+pub struct TraceIndex {
+    pub(super) timeline: Arc<Timeline>,
+    /// By device id, as the host itself counts them.
+    pub(super) devices: BTreeMap<u32, Device>,
+    /// In the order of `TraceEventsComparator` for events of equal time.
+    pub(super) tracks: Vec<Track>,
+    pub(super) span: Span,
+    /// Number of all events, those that the tables drop included.
+    pub(super) event_count: usize,
+    /// Texts of stack frames.
+    pub(super) frames: frames::Frames,
+    /// Zoom levels, as deep as a request has needed them.
+    pub(super) levels: Mutex<Option<Arc<super::levels::Levels>>>,
+}
+
+/// A process of the page.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Host and plane.
+    pub name: String,
+    /// Names of threads by id.
+    pub resources: BTreeMap<u32, String>,
+}
+
+/// From the first start to the last end, picoseconds.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Earliest start.
+    pub min: Option<u64>,
+    /// Latest end.
+    pub max: Option<u64>,
+}
+
+impl Span {
+    /// Widens the span by an event (`ExpandTraceSpan`).
+    #[inline]
+    pub fn expand(&mut self, begin: u64, end: u64) {
+        if begin <= LATEST_PS && self.min.is_none_or(|min| begin < min) {
+            self.min = Some(begin);
+        }
+        if end <= LATEST_PS && self.max.is_none_or(|max| end > max) {
+            self.max = Some(end);
+        }
+    }
+
+    /// Widens the span by another host's (`MergeTrace`): only where that has both ends.
+    pub fn merge(&mut self, other: Self) {
+        if let (Some(min), Some(max)) = (other.min, other.max) {
+            self.expand(min, min.max(max));
+        }
+    }
+}
+
+/// Which row of a device a track is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// Complete events of one resource.
+    Resource(u32),
+    /// Values of one counter.
+    Counter(Box<str>),
+    /// Asynchronous events of one name.
+    Async(Box<str>),
+}
+
+/// One row of events, in the order of the profile.
+#[derive(Debug)]
+pub struct Track {
+    /// Device id as the host itself counts.
+    pub device: u32,
+    /// The row of the device.
+    pub place: Place,
+    /// Start of each event, picoseconds.
+    pub timestamps: Vec<u64>,
+    /// Duration of each event, picoseconds.
+    pub durations: Vec<u64>,
+    /// For each event the greatest [`Track::times`] so far; `None` where these are its own.
+    pub effective: Option<Vec<(u64, u64)>>,
+    /// Rank of each event among all events of equal start.
+    pub serials: Vec<u8>,
+    /// Events whose rank does not fit: XProf does not store them. Sorted.
+    pub dropped: Vec<u32>,
+    /// Flows by event, sorted.
+    pub flows: Vec<(u32, Flow)>,
+    pub(super) origins: Origins,
+}
+
+/// Where the events of a track come from.
+#[derive(Debug, Default)]
+pub(super) struct Origins {
+    /// Lines in the order in which XProf reads them.
+    pub pieces: Vec<Piece>,
+}
+
+/// Events that one line gave to a track.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    pub plane: u32,
+    pub line: u32,
+    /// Place of the first event.
+    pub first: u32,
+    /// Which events of the line; `None` means all.
+    pub events: Option<Vec<u32>>,
+}
+
+impl Track {
+    /// Whether the events have no resource: counters and asynchronous events.
+    pub fn is_named(&self) -> bool {
+        !matches!(self.place, Place::Resource(_))
+    }
+
+    /// What events are sorted by: start, then longer before shorter.
+    #[inline]
+    pub fn times(&self, index: usize) -> (u64, u64) {
+        (self.timestamps[index], !self.durations[index])
+    }
+
+    /// What XProf's merges sort an event by: the greatest times so far in its track.
+    #[inline]
+    pub fn effective_times(&self, index: usize) -> (u64, u64) {
+        self.effective.as_ref().map_or_else(|| self.times(index), |effective| effective[index])
+    }
+
+    /// The duration that an event has in the answer: counters have none.
+    pub fn shown_duration(&self, index: usize) -> u64 {
+        if matches!(self.place, Place::Counter(_)) { 0 } else { self.durations[index] }
+    }
+
+    /// Number of events.
+    pub fn len(&self) -> usize {
+        self.timestamps.len()
+    }
+
+    /// Whether XProf does not store an event.
+    pub fn is_dropped(&self, index: u32) -> bool {
+        !self.dropped.is_empty() && self.dropped.binary_search(&index).is_ok()
+    }
+
+    /// The flow of an event.
+    pub fn flow(&self, index: usize) -> Option<Flow> {
+        if self.flows.is_empty() {
+            return None;
+        }
+        let found = self.flows.binary_search_by_key(&(index as u32), |&(at, _)| at).ok()?;
+        Some(self.flows[found].1)
+    }
+
+    /// The event at a place of the track.
+    pub fn event<'a>(&self, timeline: &'a Timeline, index: usize) -> EventView<'a> {
+        self.origins.event(timeline, index)
+    }
+}
+
+impl Origins {
+    fn event<'a>(&self, timeline: &'a Timeline, index: usize) -> EventView<'a> {
+        let at = index as u32;
+        let piece = &self.pieces[self.pieces.partition_point(|piece| piece.first <= at) - 1];
+        let nth = at - piece.first;
+        let event = piece.events.as_ref().map_or(nth, |events| events[nth as usize]);
+        timeline.plane(piece.plane as usize).line(piece.line as usize).event(event as usize)
+    }
+}
+
+/// What one task found in a run of events of a line.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub timestamps: Vec<u64>,
+    pub durations: Vec<u64>,
+    /// Indexes in the line, once one was left out.
+    pub events: Option<Vec<u32>>,
+    pub flows: Vec<(u32, Flow)>,
+    pub named: Vec<Named>,
+    pub names: Vec<Place>,
+    pub span: Span,
+    /// Metadata of the events seen, without repetitions.
+    pub metadata: Vec<u32>,
+    /// Stack frames in stats of events.
+    pub frames: HashMap<u64, Box<[u8]>>,
+}
+
+/// A counter or an asynchronous event.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named {
+    /// Index into the names that were found.
+    pub name: u32,
+    pub timestamp: u64,
+    pub duration: u64,
+    pub event: u32,
+    pub flow: Option<Flow>,
+}
+
+/// One task: events `first..last` of a line.
+struct Task {
+    device: u32,
+    plane: u32,
+    line: u32,
+    first: usize,
+    last: usize,
+}
+
+impl TraceIndex {
+    /// Puts the events of a timeline into tracks; `hostname` goes before the names of the planes.
+    pub fn build(timeline: Arc<Timeline>, hostname: &str) -> Self {
+        let conversions = conversions(&timeline);
+        let mut devices: BTreeMap<u32, Device> = BTreeMap::new();
+        let mut tasks = Vec::new();
+        for &(device_id, plane_index) in &conversions {
+            let plane = timeline.plane(plane_index as usize);
+            let device = devices.entry(device_id).or_default();
+            device.name = format!("{hostname} {}", plane.name());
+            for (line_index, line) in plane.lines().enumerate() {
+                let events = line.event_count();
+                if events == 0 {
+                    continue;
+                }
+                if line.name() != COUNTER_LINE {
+                    let id = line.display_id() as u32;
+                    device.resources.insert(id, line.display_name().to_owned());
+                }
+                tasks.extend((0..events).step_by(EVENTS_PER_TASK).map(|first| Task {
+                    device: device_id,
+                    plane: plane_index,
+                    line: line_index as u32,
+                    first,
+                    last: events.min(first + EVENTS_PER_TASK),
+                }));
+            }
+        }
+        let mut found: Vec<Found> = tasks.par_iter().map(|task| look_at(&timeline, task)).collect();
+
+        let mut span = Span::default();
+        let mut used: HashMap<u32, Vec<u32>> = HashMap::new();
+        let mut texts = HashMap::new();
+        for (task, found) in tasks.iter().zip(&mut found) {
+            texts.extend(std::mem::take(&mut found.frames));
+            if let Some(min) = found.span.min {
+                span.expand(min, u64::MAX);
+            }
+            if let Some(max) = found.span.max {
+                span.expand(u64::MAX, max);
+            }
+            used.entry(task.plane).or_default().extend_from_slice(&found.metadata);
+        }
+        let frames = frames::Frames::collect(&timeline, used, texts);
+
+        let mut builder = tracks::Builder::default();
+        for (task, found) in tasks.into_iter().zip(found) {
+            let line = timeline.plane(task.plane as usize).line(task.line as usize);
+            let target = tracks::Target {
+                device: task.device,
+                resource: line.display_id() as u32,
+                plane: task.plane,
+                line: task.line,
+                first: task.first as u32,
+            };
+            builder.append(target, found);
+        }
+        let mut tracks = builder.finish();
+        serials::assign(&mut tracks);
+        let event_count = tracks.iter().map(Track::len).sum();
+        Self { timeline, devices, tracks, span, event_count, frames, levels: Mutex::new(None) }
+    }
+
+    /// Number of events.
+    pub fn event_count(&self) -> usize {
+        self.event_count
+    }
+
+    /// The profile underneath.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+}
+
+/// The planes that XProf shows, in its order, with the device ids that it gives them; planes
+/// without lines are left out.
+fn conversions(timeline: &Timeline) -> Vec<(u32, u32)> {
+    const FIRST_DEVICE: u32 = 1;
+    const LAST_DEVICE: u32 = 500;
+    const FIRST_CUSTOM_DEVICE: u32 = 501;
+    const FIRST_HOST_DEVICE: u32 = 701;
+    let planes: Vec<PlaneView<'_>> = timeline.planes().collect();
+    let with_prefix = |prefix: &str| -> Vec<u32> {
+        (0..planes.len() as u32)
+            .filter(|&index| planes[index as usize].name().starts_with(prefix))
+            .collect()
+    };
+    let mut conversions = Vec::new();
+    let mut hosts = with_prefix("/host:CPU");
+    crate::timeline::std_sort::std_sort(&mut hosts, |&a, &b| {
+        planes[a as usize].name() < planes[b as usize].name()
+    });
+    conversions.extend((FIRST_HOST_DEVICE..).zip(hosts));
+    let mut devices = with_prefix("/device:GPU:");
+    if devices.is_empty() {
+        devices = with_prefix("/device:TPU:");
+    }
+    conversions.extend(devices.into_iter().map(|plane| {
+        let id = FIRST_DEVICE.wrapping_add(planes[plane as usize].id() as u32);
+        (if id > LAST_DEVICE { FIRST_DEVICE } else { id }, plane)
+    }));
+    conversions.extend(with_prefix("/device:CUSTOM:").into_iter().map(|plane| {
+        (FIRST_CUSTOM_DEVICE.wrapping_add(planes[plane as usize].id() as u32), plane)
+    }));
+    conversions.retain(|&(_, plane)| planes[plane as usize].lines().len() > 0);
+    conversions
+}
+
+/// Looks at a run of events: times, tracks, flows.
+fn look_at(timeline: &Timeline, task: &Task) -> Found {
+    let plane = timeline.plane(task.plane as usize);
+    let line: LineView<'_> = plane.line(task.line as usize);
+    let is_counter_line = line.name() == COUNTER_LINE;
+    let mut found = Found {
+        timestamps: Vec::with_capacity(task.last - task.first),
+        durations: Vec::with_capacity(task.last - task.first),
+        ..Found::default()
+    };
+    let search_frames =
+        !is_counter_line && frames::lie_in_events(timeline, task.plane as usize);
+    let stats = PlaneStats::of(plane);
+    let reads_stats = !is_counter_line && stats.decide_tracks();
+    let mut seen = MetadataSeen::default();
+    let mut name_ids: HashMap<&str, u32> = HashMap::new();
+    for index in task.first..task.last {
+        let event = line.event(index);
+        let internal = seen.is_internal(&event, &mut found.metadata);
+        if internal {
+            found.leave_out(task.first, index);
+            continue;
+        }
+        if search_frames {
+            frames::of_event(&event, &mut found.frames);
+        }
+        let timestamp = event.timestamp_ps() as u64;
+        let duration = event.duration_ps() as u64;
+        found.span.expand(timestamp, timestamp.wrapping_add(duration));
+        let facts = if reads_stats { Facts::of(&event) } else { Facts::default() };
+        let flow = facts.flow;
+        if is_counter_line || (flow.is_some() && facts.is_async) {
+            found.leave_out(task.first, index);
+            let name = if is_counter_line { event.name() } else { source::own_name(&event) };
+            let name = *name_ids.entry(name).or_insert_with(|| {
+                let place = if is_counter_line { Place::Counter } else { Place::Async };
+                found.names.push(place(name.into()));
+                found.names.len() as u32 - 1
+            });
+            found.named.push(Named { name, timestamp, duration, event: index as u32, flow });
+            continue;
+        }
+        if let Some(flow) = flow {
+            found.flows.push((found.timestamps.len() as u32, flow));
+        }
+        found.timestamps.push(timestamp);
+        found.durations.push(duration);
+        if let Some(events) = &mut found.events {
+            events.push(index as u32);
+        }
+    }
+    if is_counter_line {
+        // Counters are stored as they are, without the table of names.
+        found.metadata.clear();
+    }
+    found
+}
+
+impl Found {
+    /// Records that the event at `index` does not go into the line's own track.
+    fn leave_out(&mut self, first: usize, index: usize) {
+        if self.events.is_none() {
+            self.events = Some((first as u32..index as u32).collect());
+        }
+    }
+}
+
+/// Which metadata a task has met, and which of it is internal.
+#[derive(Default)]
+struct MetadataSeen {
+    /// 0 not met, 1 shown, 2 internal.
+    states: Vec<u8>,
+}
+
+impl MetadataSeen {
+    fn is_internal(&mut self, event: &EventView<'_>, list: &mut Vec<u32>) -> bool {
+        let index = event.metadata_index();
+        let Ok(at) = usize::try_from(index) else { return false };
+        if index == MetadataIndex::MAX {
+            return false;
+        }
+        if self.states.len() <= at {
+            self.states.resize(at + 1, 0);
+        }
+        if self.states[at] == 0 {
+            let internal = event.event_type().is_some_and(EventType::is_internal);
+            self.states[at] = 1 + u8::from(internal);
+            if !internal {
+                list.push(index);
+            }
+        }
+        self.states[at] == 2
+    }
+}

@@ -1,0 +1,148 @@
+//! Zoom levels: an event belongs to the coarsest level at which it can be told from its neighbours.
+//!
+//! XProf's `GetEventsByLevel`. Level 0 resolves a second, each next one a tenth of the one before,
+//! down to a picosecond. Levels beyond what a request needs are not computed.
+
+use super::flow::{Flow, FlowEntry};
+use super::index::Track;
+use super::visibility::{FlowStates, Row};
+use rayon::prelude::*;
+use std::collections::HashMap;
+
+/// Number of levels.
+pub const COUNT: usize = 13;
+
+/// What each level resolves, picoseconds.
+const RESOLUTIONS_PS: [u64; COUNT] = [
+    1_000_000_000_000,
+    100_000_000_000,
+    10_000_000_000,
+    1_000_000_000,
+    100_000_000,
+    10_000_000,
+    1_000_000,
+    100_000,
+    10_000,
+    1_000,
+    100,
+    10,
+    1,
+];
+
+/// What a level resolves, picoseconds; 0 beyond the last.
+pub fn resolution_ps(level: usize) -> u64 {
+    RESOLUTIONS_PS.get(level).copied().unwrap_or(0)
+}
+
+/// The events of each track by level.
+#[derive(Debug)]
+pub struct Levels {
+    /// The deepest level that was computed.
+    pub deepest: usize,
+    /// For each track, for each level up to the deepest, the events in the order of the track.
+    pub tracks: Vec<Vec<Vec<u32>>>,
+}
+
+impl Levels {
+    /// Computes the levels `0..=deepest`.
+    pub fn compute(tracks: &[Track], deepest: usize) -> Self {
+        let deepest = deepest.min(COUNT - 1);
+        // What is not visible on any level but the last belongs to the last.
+        let compared = (deepest + 1).min(COUNT - 1);
+        let flows = flow_visibility(tracks, compared);
+        let tracks =
+            tracks.par_iter().map(|track| of_track(track, &flows, deepest, compared)).collect();
+        Self { deepest, tracks }
+    }
+}
+
+/// By flow: one bit for each level on which its first event is visible.
+type FlowLevels = HashMap<u64, u16, foldhash::fast::FixedState>;
+
+/// `CalculateFlowVisibility`: all flow events in the order of time.
+fn flow_visibility(tracks: &[Track], compared: usize) -> FlowLevels {
+    // XProf merges the flow events of the tracks by time; see `tracks` on effective times.
+    let mut events: Vec<((u64, u64), u32, u32, Flow)> = Vec::new();
+    for (track_index, track) in tracks.iter().enumerate() {
+        let mut latest = (0, 0);
+        events.extend(track.flows.iter().map(|&(index, flow)| {
+            latest = latest.max(track.times(index as usize));
+            (latest, track_index as u32, index, flow)
+        }));
+    }
+    events.sort_by_key(|&(times, track, index, _)| (times, track, index));
+    let mut rows: Vec<Vec<Row>> =
+        (0..compared).map(|_| tracks.iter().map(Row::of_track).collect()).collect();
+    let mut states: Vec<FlowStates> = (0..compared).map(|_| FlowStates::default()).collect();
+    let mut visible_on = FlowLevels::default();
+    let mut decided: HashMap<u64, (), foldhash::fast::FixedState> = HashMap::default();
+    for (_, track, index, flow) in events {
+        let shown = &tracks[track as usize];
+        let (time, duration) = (shown.timestamps[index as usize], shown.durations[index as usize]);
+        let first = decided.insert(flow.id(), ()).is_none();
+        let mut bits = 0_u16;
+        let mut level = 0;
+        while level < compared {
+            let row = &mut rows[level][track as usize];
+            let resolution = RESOLUTIONS_PS[level];
+            if row.visible(time, duration, Some(flow), resolution, &mut states[level]) {
+                break;
+            }
+            level += 1;
+        }
+        for (deeper, states) in states.iter_mut().enumerate().skip(level + 1) {
+            rows[deeper][track as usize].set_flow_visible(time, duration, flow, states);
+        }
+        if first {
+            for visible in level..compared {
+                bits |= 1 << visible;
+            }
+            visible_on.insert(flow.id(), bits);
+        }
+    }
+    visible_on
+}
+
+/// The levels of one track's events.
+fn of_track(track: &Track, flows: &FlowLevels, deepest: usize, compared: usize) -> Vec<Vec<u32>> {
+    let mut lists = vec![Vec::new(); deepest + 1];
+    let mut rows: Vec<Row> = (0..compared).map(|_| Row::of_track(track)).collect();
+    let mut flow_at = 0;
+    let mut no_flows = FlowStates::default();
+    for index in 0..track.len() {
+        let (time, duration) = (track.timestamps[index], track.durations[index]);
+        let flow = track.flows.get(flow_at).filter(|&&(at, _)| at as usize == index);
+        let mut level = 0;
+        if let Some((_, flow)) = flow {
+            flow_at += 1;
+            let visible = flows.get(&flow.id()).copied().unwrap_or(0);
+            while level < compared
+                && visible & (1 << level) == 0
+                && duration < RESOLUTIONS_PS[level]
+            {
+                level += 1;
+            }
+            if level < compared {
+                rows[level].set_visible(time, duration);
+            }
+        } else {
+            while level < compared
+                && !rows[level].visible(time, duration, None, RESOLUTIONS_PS[level], &mut no_flows)
+            {
+                level += 1;
+            }
+        }
+        for row in rows.iter_mut().skip(level + 1) {
+            row.set_visible(time, duration);
+        }
+        if level <= deepest {
+            lists[level].push(index as u32);
+        }
+    }
+    lists
+}
+
+/// Whether an event is in the middle of a flow.
+pub fn is_flow_mid(flow: Option<Flow>) -> bool {
+    flow.is_some_and(|flow| flow.entry() == FlowEntry::Mid)
+}

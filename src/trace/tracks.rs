@@ -1,0 +1,147 @@
+//! Puts the events that were found into tracks.
+//!
+//! XProf does not sort tracks: their events stay in the order of the lines. What it then merges by
+//! time comes out as if each event had the greatest time so far in its track; these effective times
+//! are kept where they differ from the times themselves.
+
+use super::flow::Flow;
+use super::index::{Found, Origins, Piece, Place, Track};
+use std::collections::HashMap;
+
+/// Tracks in the making.
+#[derive(Default)]
+pub(super) struct Builder {
+    tracks: Vec<Growing>,
+    by_place: HashMap<(u32, Place), usize>,
+}
+
+struct Growing {
+    device: u32,
+    place: Place,
+    timestamps: Vec<u64>,
+    durations: Vec<u64>,
+    flows: Vec<(u32, Flow)>,
+    pieces: Vec<Piece>,
+}
+
+/// Where a run of events of a line goes.
+#[derive(Clone, Copy)]
+pub(super) struct Target {
+    pub device: u32,
+    pub resource: u32,
+    pub plane: u32,
+    pub line: u32,
+    /// Index of the first event of the run on its line.
+    pub first: u32,
+}
+
+impl Builder {
+    /// Adds what was found in a run of events of a line.
+    pub fn append(&mut self, target: Target, found: Found) {
+        let Target { device, resource, plane, line, first } = target;
+        for named in &found.named {
+            let place = found.names[named.name as usize].clone();
+            let track = self.track(device, place);
+            let at = track.timestamps.len() as u32;
+            track.timestamps.push(named.timestamp);
+            track.durations.push(named.duration);
+            track.flows.extend(named.flow.map(|flow| (at, flow)));
+            track.add_events(plane, line, at, &[named.event]);
+        }
+        if found.timestamps.is_empty() {
+            return;
+        }
+        let track = self.track(device, Place::Resource(resource));
+        let at = track.timestamps.len() as u32;
+        track.flows.extend(found.flows.iter().map(|&(index, flow)| (at + index, flow)));
+        match &found.events {
+            Some(events) => track.add_events(plane, line, at, events),
+            None => track.add_run(plane, line, at, first, found.timestamps.len() as u32),
+        }
+        if at == 0 {
+            track.timestamps = found.timestamps;
+            track.durations = found.durations;
+        } else {
+            track.timestamps.extend_from_slice(&found.timestamps);
+            track.durations.extend_from_slice(&found.durations);
+        }
+    }
+
+    fn track(&mut self, device: u32, place: Place) -> &mut Growing {
+        let index = *self.by_place.entry((device, place)).or_insert_with_key(|(_, place)| {
+            self.tracks.push(Growing {
+                device,
+                place: place.clone(),
+                timestamps: Vec::new(),
+                durations: Vec::new(),
+                flows: Vec::new(),
+                pieces: Vec::new(),
+            });
+            self.tracks.len() - 1
+        });
+        &mut self.tracks[index]
+    }
+
+    /// The tracks, in the order in which XProf puts events of equal times.
+    pub fn finish(self) -> Vec<Track> {
+        let mut tracks: Vec<Track> = self.tracks.into_iter().map(Growing::finish).collect();
+        tracks.sort_by(|a, b| (a.device, &a.place).cmp(&(b.device, &b.place)));
+        tracks
+    }
+}
+
+impl Growing {
+    /// Records events of a line that stand from `at` on.
+    fn add_events(&mut self, plane: u32, line: u32, at: u32, events: &[u32]) {
+        match self.pieces.last_mut() {
+            Some(piece) if piece.plane == plane && piece.line == line => {
+                let before = piece.events.get_or_insert_with(|| (0..at - piece.first).collect());
+                before.extend_from_slice(events);
+            }
+            _ => self.pieces.push(Piece { plane, line, first: at, events: Some(events.to_vec()) }),
+        }
+    }
+
+    /// Records that events `first..first + count` of a line stand from `at` on.
+    fn add_run(&mut self, plane: u32, line: u32, at: u32, first: u32, count: u32) {
+        let continues = self.pieces.last().is_some_and(|piece| {
+            piece.plane == plane
+                && piece.line == line
+                && piece.events.is_none()
+                && at - piece.first == first
+        });
+        if continues {
+            return;
+        }
+        if first == 0 {
+            self.pieces.push(Piece { plane, line, first: at, events: None });
+        } else {
+            let events: Vec<u32> = (first..first + count).collect();
+            self.add_events(plane, line, at, &events);
+        }
+    }
+
+    fn finish(self) -> Track {
+        let mut track = Track {
+            device: self.device,
+            place: self.place,
+            timestamps: self.timestamps,
+            durations: self.durations,
+            effective: None,
+            serials: Vec::new(),
+            dropped: Vec::new(),
+            flows: self.flows,
+            origins: Origins { pieces: self.pieces },
+        };
+        let is_sorted = (1..track.len()).all(|at| track.times(at - 1) <= track.times(at));
+        if !is_sorted {
+            let mut latest = (0, 0);
+            let effective = (0..track.len()).map(|at| {
+                latest = latest.max(track.times(at));
+                latest
+            });
+            track.effective = Some(effective.collect());
+        }
+        track
+    }
+}

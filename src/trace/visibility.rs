@@ -1,0 +1,135 @@
+//! What can be told apart at a resolution (`TraceViewerVisibility`).
+//!
+//! Events come in the order of time. One that is shorter than the resolution is visible only where
+//! the last visible one of its row and nesting depth ended long enough before; counters where the
+//! last visible one lies far enough behind; events of a flow where its first event was visible.
+
+use super::flow::{Flow, FlowEntry};
+use super::index::Track;
+use std::collections::HashMap;
+
+/// What was last visible in one row.
+#[derive(Debug, Clone)]
+pub enum Row {
+    /// Counters and asynchronous events: the time of the last visible one.
+    Counter(Option<u64>),
+    /// Complete events.
+    Nested {
+        /// End of the last visible event at each nesting depth.
+        ends: Vec<u64>,
+        /// Where the arrow of the last visible flow event is bound.
+        flow_end: Option<u64>,
+    },
+}
+
+/// Whether the flows that are under way are visible.
+#[derive(Debug, Default)]
+pub struct FlowStates(HashMap<u64, bool, foldhash::fast::FixedState>);
+
+impl FlowStates {
+    fn set_visible(&mut self, flow: Flow) {
+        if flow.entry() == FlowEntry::End {
+            self.0.remove(&flow.id());
+        } else {
+            self.0.entry(flow.id()).or_insert(true);
+        }
+    }
+}
+
+impl Row {
+    /// The empty row of a track.
+    pub fn of_track(track: &Track) -> Self {
+        if track.is_named() {
+            Self::Counter(None)
+        } else {
+            Self::Nested { ends: Vec::new(), flow_end: None }
+        }
+    }
+
+    /// Whether the next event is visible at a resolution; keeps track of it if so.
+    #[inline]
+    pub fn visible(
+        &mut self,
+        time: u64,
+        duration: u64,
+        flow: Option<Flow>,
+        resolution: u64,
+        flows: &mut FlowStates,
+    ) -> bool {
+        match self {
+            Self::Counter(last) => {
+                let visible = last.is_none_or(|last| time.wrapping_sub(last) >= resolution);
+                if visible {
+                    *last = Some(time);
+                }
+                visible
+            }
+            Self::Nested { ends, flow_end } => {
+                let end = time.wrapping_add(duration);
+                let depth = depth(ends, time);
+                let mut visible = duration >= resolution
+                    || ends.get(depth).is_none_or(|&last| time.wrapping_sub(last) >= resolution);
+                if let Some(flow) = flow {
+                    let mut first = false;
+                    let state = flows.0.entry(flow.id()).or_insert_with(|| {
+                        first = true;
+                        visible
+                    });
+                    if !visible {
+                        if first {
+                            *state =
+                                flow_end.is_none_or(|last| end.wrapping_sub(last) >= resolution);
+                        }
+                        visible = *state;
+                    }
+                    if flow.entry() == FlowEntry::End {
+                        flows.0.remove(&flow.id());
+                    }
+                    if visible {
+                        *flow_end = Some(end);
+                    }
+                }
+                if visible {
+                    ends.truncate(depth);
+                    ends.push(end);
+                }
+                visible
+            }
+        }
+    }
+
+    /// Records an event without flow, or whose flow does not matter, as visible
+    /// (`SetVisibleAtResolution`).
+    #[inline]
+    pub fn set_visible(&mut self, time: u64, duration: u64) {
+        match self {
+            Self::Counter(last) => *last = Some(time),
+            Self::Nested { ends, .. } => {
+                let depth = depth(ends, time);
+                ends.truncate(depth);
+                ends.push(time.wrapping_add(duration));
+            }
+        }
+    }
+
+    /// Records an event of a flow as visible.
+    pub fn set_flow_visible(
+        &mut self,
+        time: u64,
+        duration: u64,
+        flow: Flow,
+        flows: &mut FlowStates,
+    ) {
+        self.set_visible(time, duration);
+        if let Self::Nested { flow_end, .. } = self {
+            flows.set_visible(flow);
+            *flow_end = Some(time.wrapping_add(duration));
+        }
+    }
+}
+
+/// How deep an event that starts at `time` is nested among the visible ones.
+#[inline]
+fn depth(ends: &[u64], time: u64) -> usize {
+    ends.iter().position(|&end| end <= time).unwrap_or(ends.len())
+}

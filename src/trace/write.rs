@@ -1,0 +1,558 @@
+//! The answer of `trace_viewer@` as JSON (XProf's `TraceEventsToJson`): one line with a frame, the
+//! names of processes and threads, and the events track by track.
+
+use super::flow::{Flow, FlowEntry};
+use super::frames::{self, frame_of_argument};
+use super::index::{Device, LONGEST_COMPARED_NAME, Place, Span, TraceIndex, Track};
+use super::options::TraceOptions;
+use super::select::{Arguments, Selection};
+use super::source::Facts;
+use crate::render::number::{
+    write_fixed2, write_g17, write_i64, write_micros_g17, write_six_digits, write_u64,
+};
+use crate::render::trace_json::write_string;
+use crate::timeline::{EventView, StatView};
+use crate::xplane::StatValue;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write as _;
+
+/// Device ids of hosts are this far apart.
+const DEVICES_PER_HOST: u32 = 1000;
+
+/// How many events one task writes.
+const EVENTS_PER_TASK: usize = 1 << 13;
+
+/// XProf's page shows no more counters than this.
+const MOST_COUNTERS: usize = 10_000_000;
+
+/// Integers up to this are the same in JavaScript; others are written in quotes.
+const EXACT_IN_JAVASCRIPT: u64 = 1 << 53;
+
+/// One host's part of an answer.
+#[derive(Debug)]
+pub struct HostPart<'a> {
+    /// The host's trace.
+    pub index: &'a TraceIndex,
+    /// What to show of it.
+    pub selection: Selection,
+}
+
+/// Numbers of stack frames by key.
+type FrameNumbers = HashMap<u64, usize, foldhash::fast::FixedState>;
+
+/// Writes the answer for hosts in order.
+pub fn write_json(hosts: &[HostPart<'_>], options: &TraceOptions) -> Vec<u8> {
+    let devices = merged_devices(hosts);
+    let events: usize =
+        hosts.iter().flat_map(|host| &host.selection.events).map(Vec::len).sum();
+    let mut span = Span::default();
+    for host in hosts {
+        // A host without events and devices is left out whole.
+        if !host.index.devices.is_empty() {
+            span.merge(host.index.span);
+        }
+    }
+    let is_tpu = hosts.iter().any(|host| host.index.has_tpu_core());
+
+    let mut out = Vec::with_capacity(events * 128 + 4096);
+    out.extend_from_slice(
+        br#"{"displayTimeUnit":"ns","metadata":{"highres-ticks":true}, "codeLink":"","useNewBackend": false,"details":[{"name":"mpmd_pipeline_view","value":false}"#,
+    );
+    if is_tpu {
+        let full_dma = options.full_dma;
+        append(&mut out, format_args!(r#",{{"name":"full_dma","value":{full_dma}}}"#));
+    }
+    append(&mut out, format_args!(r#"],"returnedEventsSize":{},"#, events as i32));
+    out.extend_from_slice(br#""filteredByVisibility":true,"fullTimespan":["#);
+    write_six_digits(&mut out, span.min.unwrap_or(0) as f64 / 1e9);
+    out.push(b',');
+    write_six_digits(&mut out, span.max.unwrap_or(0) as f64 / 1e9);
+    out.extend_from_slice(br#"],"stackFrames":{"#);
+    let numbers = write_frames(&mut out, hosts);
+    out.extend_from_slice(br#"},"traceEvents":["#);
+    let mut separator = Separator::default();
+    for (&id, device) in &devices {
+        write_device(&mut out, id, device, &mut separator);
+    }
+    let counters = write_events(&mut out, hosts, &numbers, &mut separator);
+    if counters == MOST_COUNTERS {
+        append(
+            &mut out,
+            format_args!(
+                r#"], "showCounterMessage": "Only {MOST_COUNTERS} counter events are shown. Zoom in or pan to see more." "#
+            ),
+        );
+    } else {
+        out.extend_from_slice(br#"], "showCounterMessage": "" "#);
+    }
+    append(&mut out, format_args!(r#","totalCounterEvents":{counters}}}"#));
+    out
+}
+
+fn append(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
+    // Writing to a vector cannot fail.
+    let _ = out.write_fmt(arguments);
+}
+
+/// Commas between the items of a list.
+#[derive(Default)]
+struct Separator {
+    started: bool,
+}
+
+impl Separator {
+    fn add(&mut self, out: &mut Vec<u8>) {
+        if self.started {
+            out.push(b',');
+        }
+        self.started = true;
+    }
+}
+
+/// The id of a device among those of all hosts.
+fn merged_id(device: u32, host: usize) -> u32 {
+    device.wrapping_add((host as u32 + 1).wrapping_mul(DEVICES_PER_HOST))
+}
+
+fn merged_devices<'a>(hosts: &[HostPart<'a>]) -> BTreeMap<u32, &'a Device> {
+    let mut devices = BTreeMap::new();
+    for (host, part) in hosts.iter().enumerate() {
+        for (&id, device) in &part.index.devices {
+            devices.entry(merged_id(id, host)).or_insert(device);
+        }
+    }
+    devices
+}
+
+fn write_device(out: &mut Vec<u8>, id: u32, device: &Device, separator: &mut Separator) {
+    separator.add(out);
+    out.extend_from_slice(br#"{"args":{"name":"#);
+    write_string(out, device.name.as_bytes());
+    let threads = device.resources.len();
+    append(
+        out,
+        format_args!(
+            r#"}},"name":"process_name","ph":"M","pid":{id},"thread_count":{threads}}},{{"args":{{"sort_index":{id}}},"name":"process_sort_index","ph":"M","pid":{id}}}"#
+        ),
+    );
+    for (resource, name) in &device.resources {
+        out.extend_from_slice(br#",{"args":{"name":"#);
+        write_string(out, name.as_bytes());
+        append(
+            out,
+            format_args!(
+                r#"}},"name":"thread_name","ph":"M","pid":{id},"tid":{resource}}},{{"args":{{"sort_index":{resource}}},"name":"thread_sort_index","ph":"M","pid":{id},"tid":{resource}}}"#
+            ),
+        );
+    }
+}
+
+/// Writes the stack frames of all hosts; they are numbered in the order of their keys.
+fn write_frames(out: &mut Vec<u8>, hosts: &[HostPart<'_>]) -> FrameNumbers {
+    let mut texts: BTreeMap<u64, std::borrow::Cow<'_, [u8]>> = BTreeMap::new();
+    for part in hosts {
+        if part.selection.own_frames_only {
+            for (key, text) in frames_of_selection(part) {
+                texts.entry(key).or_insert(text.into_vec().into());
+            }
+        } else {
+            for (key, text) in part.index.frames.iter(part.index.timeline()) {
+                texts.entry(key).or_insert(text);
+            }
+        }
+    }
+    let mut numbers = FrameNumbers::default();
+    for (place, (key, text)) in texts.iter().enumerate() {
+        let number = place + 1;
+        numbers.insert(*key, number);
+        if place > 0 {
+            out.push(b',');
+        }
+        append(out, format_args!(r#""{number}":{{"name":"#));
+        write_string(out, text);
+        out.push(b'}');
+    }
+    numbers
+}
+
+fn frames_of_selection(part: &HostPart<'_>) -> Vec<(u64, Box<[u8]>)> {
+    let mut found = Vec::new();
+    for (track, events) in part.index.tracks.iter().zip(&part.selection.events) {
+        let is_counter = |at: u32| track.is_named() && track.flow(at as usize).is_none();
+        for &at in events.iter().filter(|&&at| !is_counter(at)) {
+            let event = track.event(part.index.timeline(), at as usize);
+            for_each_argument(&event, |name, value| {
+                if let StatValue::Str(text) = value {
+                    found.extend(frame_of_argument(name, text.as_bytes()));
+                } else if let StatValue::Bytes(text) = value {
+                    found.extend(frame_of_argument(name, text));
+                }
+            });
+        }
+    }
+    found
+}
+
+/// A track of one host in the answer.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    device: u32,
+    host: usize,
+    part: &'a HostPart<'a>,
+    track: &'a Track,
+    events: &'a [u32],
+}
+
+/// Writes all events; gives the number of counters.
+fn write_events(
+    out: &mut Vec<u8>,
+    hosts: &[HostPart<'_>],
+    numbers: &FrameNumbers,
+    separator: &mut Separator,
+) -> usize {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for (host, part) in hosts.iter().enumerate() {
+        for (track, events) in part.index.tracks.iter().zip(&part.selection.events) {
+            if !events.is_empty() {
+                let device = merged_id(track.device, host);
+                rows.push(Row { device, host, part, track, events });
+            }
+        }
+    }
+    // Stable: hosts can share a row where their device ids meet.
+    rows.sort_by_key(Row::key);
+    let mut counters = 0;
+    let mut chunks: Vec<Row<'_>> = Vec::new();
+    for group in rows.chunk_by(|a, b| a.key() == b.key()) {
+        if group[0].track.is_named() {
+            flush(out, &mut chunks, numbers, separator);
+            counters += write_named(out, group, numbers, separator);
+        } else {
+            for row in group {
+                let runs = row.events.chunks(EVENTS_PER_TASK);
+                chunks.extend(runs.map(|events| Row { events, ..*row }));
+            }
+        }
+    }
+    flush(out, &mut chunks, numbers, separator);
+    counters
+}
+
+impl<'a> Row<'a> {
+    /// Where the row stands in the answer: named ones come first within a device.
+    fn key(&self) -> (u32, u8, u32, &'a str) {
+        match &self.track.place {
+            Place::Counter(name) => (self.device, 0, 0, name),
+            // Names that XProf interns are empty where it makes rows.
+            Place::Async(name) if name.len() > LONGEST_COMPARED_NAME => (self.device, 0, 0, ""),
+            Place::Async(name) => (self.device, 0, 0, name),
+            Place::Resource(id) => (self.device, 1, *id, ""),
+        }
+    }
+}
+
+/// Writes rows of complete events in parallel and forgets them.
+fn flush(
+    out: &mut Vec<u8>,
+    chunks: &mut Vec<Row<'_>>,
+    numbers: &FrameNumbers,
+    separator: &mut Separator,
+) {
+    /// Chunks that are in memory beside the answer at a time.
+    const AT_ONCE: usize = 64;
+    for batch in chunks.chunks(AT_ONCE) {
+        let texts: Vec<Vec<u8>> =
+            batch.par_iter().map(|row| write_complete_events(row, numbers)).collect();
+        for text in texts {
+            separator.add(out);
+            out.extend_from_slice(&text);
+        }
+    }
+    chunks.clear();
+}
+
+fn write_complete_events(row: &Row<'_>, numbers: &FrameNumbers) -> Vec<u8> {
+    let mut out = Vec::with_capacity(row.events.len() * 128);
+    for (place, &at) in row.events.iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        write_complete_event(&mut out, row, at, numbers);
+    }
+    out
+}
+
+fn write_complete_event(out: &mut Vec<u8>, row: &Row<'_>, at: u32, numbers: &FrameNumbers) {
+    let place = at as usize;
+    let event = row.track.event(row.part.index.timeline(), place);
+    let facts = Facts::of(&event);
+    out.extend_from_slice(br#"{"pid":"#);
+    write_u64(out, row.device.into());
+    if let Place::Resource(id) = row.track.place {
+        out.extend_from_slice(br#","tid":"#);
+        write_u64(out, id.into());
+    }
+    out.extend_from_slice(br#","name":"#);
+    write_string(out, facts.shown_name(&event).as_bytes());
+    out.extend_from_slice(br#","ts":"#);
+    write_micros_g17(out, row.track.timestamps[place]);
+    // The page takes an event without duration for one that did not finish.
+    out.extend_from_slice(br#","dur":"#);
+    write_micros_g17(out, row.track.durations[place].max(1));
+    if let Some(flow) = row.track.flow(place) {
+        out.extend_from_slice(br#","bind_id":"#);
+        write_u64(out, flow.id());
+        let category = flow.category();
+        if !category.is_empty() {
+            out.extend_from_slice(br#","cat":""#);
+            out.extend_from_slice(category.as_bytes());
+            out.push(b'"');
+        }
+        out.extend_from_slice(match flow.entry() {
+            FlowEntry::None => b"".as_slice(),
+            FlowEntry::Start => br#","flow_out":true"#,
+            FlowEntry::Mid => br#","flow_in":true,"flow_out":true"#,
+            FlowEntry::End => br#","flow_in":true"#,
+        });
+    }
+    out.extend_from_slice(br#","ph":"X""#);
+    write_arguments(out, row, at, &event, &facts, numbers);
+    write_serial(out, row.track.serials[place]);
+    out.push(b'}');
+}
+
+fn write_serial(out: &mut Vec<u8>, serial: u8) {
+    if serial > 0 {
+        out.extend_from_slice(br#","z":"#);
+        write_u64(out, serial.into());
+    }
+}
+
+/// Writes a track of counters and asynchronous events; gives the number of counters.
+fn write_named(
+    out: &mut Vec<u8>,
+    rows: &[Row<'_>],
+    numbers: &FrameNumbers,
+    separator: &mut Separator,
+) -> usize {
+    let mut events: Vec<(&Row<'_>, u32)> =
+        rows.iter().flat_map(|row| row.events.iter().map(move |&at| (row, at))).collect();
+    if rows.len() > 1 {
+        events.sort_by_key(|(row, at)| (row.host, row.track.times(*at as usize)));
+    }
+    let mut counters = 0;
+    let mut last_was_counter = false;
+    for (row, at) in events {
+        let flow = row.track.flow(at as usize);
+        if let Some(flow) = flow {
+            if last_was_counter {
+                out.extend_from_slice(b"]}");
+            }
+            separator.add(out);
+            write_async_event(out, row, at, flow, numbers);
+        } else {
+            separator.add(out);
+            write_counter(out, row, at, counters == 0);
+            counters += 1;
+        }
+        last_was_counter = flow.is_none();
+    }
+    if last_was_counter {
+        out.extend_from_slice(b"]}");
+    }
+    counters
+}
+
+/// Writes one value of a counter; the first one opens the list of values. As in XProf, names are
+/// not escaped here.
+fn write_counter(out: &mut Vec<u8>, row: &Row<'_>, at: u32, is_first: bool) {
+    let event = row.track.event(row.part.index.timeline(), at as usize);
+    let mut values = Vec::new();
+    let mut first_name: Option<String> = None;
+    // The details of a counter come without its values.
+    let has_values = !row.part.selection.own_frames_only;
+    if has_values {
+        for_each_argument(&event, |name, value| {
+            if first_name.is_none() {
+                first_name = Some(name.to_owned());
+            }
+            values.push(b',');
+            write_counter_value(&mut values, name, value);
+        });
+    }
+    if is_first {
+        out.extend_from_slice(br#"{"pid":"#);
+        write_u64(out, row.device.into());
+        out.extend_from_slice(br#","name":""#);
+        out.extend_from_slice(event.name().as_bytes());
+        out.extend_from_slice(br#"","ph":"C""#);
+        if let Some(name) = first_name {
+            out.extend_from_slice(br#","event_stats":""#);
+            out.extend_from_slice(name.as_bytes());
+            out.push(b'"');
+        }
+        out.extend_from_slice(br#","entries":["#);
+    }
+    if !values.is_empty() {
+        out.push(b'[');
+        write_micros_g17(out, row.track.timestamps[at as usize]);
+        out.extend_from_slice(&values);
+        out.push(b']');
+    }
+}
+
+fn write_counter_value(out: &mut Vec<u8>, name: &str, value: StatValue<'_>) {
+    match value {
+        StatValue::Str(text) => write_string(out, text.as_bytes()),
+        StatValue::Bytes(text) => write_string(out, text),
+        StatValue::Int(value) => write_i64(out, value),
+        StatValue::Uint(value) => write_u64(out, value),
+        StatValue::Double(value) if is_utilization(name) => write_fixed2(out, value),
+        StatValue::Double(value) => write_g17(out, value),
+        StatValue::NotSet | StatValue::Ref(_) => {}
+    }
+}
+
+/// Whether a stat is written with two decimals (`IsPerfCounterBasedStats`).
+fn is_utilization(name: &str) -> bool {
+    name.ends_with("(util %)") || name.ends_with(" (MB/sec)")
+}
+
+fn write_async_event(
+    out: &mut Vec<u8>,
+    row: &Row<'_>,
+    at: u32,
+    flow: Flow,
+    numbers: &FrameNumbers,
+) {
+    let place = at as usize;
+    let event = row.track.event(row.part.index.timeline(), place);
+    let facts = Facts::of(&event);
+    let start = row.track.timestamps[place];
+    let serial = row.track.serials[place];
+    let begin = |out: &mut Vec<u8>, time: u64, phase: &str| {
+        out.extend_from_slice(br#"{"pid":"#);
+        write_u64(out, row.device.into());
+        out.extend_from_slice(br#","name":"#);
+        write_string(out, facts.shown_name(&event).as_bytes());
+        out.extend_from_slice(br#","ts":"#);
+        write_micros_g17(out, time);
+        out.extend_from_slice(br#","id":"#);
+        write_u64(out, flow.id());
+        append(out, format_args!(r#","cat":"{}"{phase}"#, flow.category()));
+    };
+    let phase = match flow.entry() {
+        FlowEntry::None => "",
+        FlowEntry::Start | FlowEntry::Mid => r#","ph":"b""#,
+        FlowEntry::End => r#","ph":"e""#,
+    };
+    begin(out, start, phase);
+    write_arguments(out, row, at, &event, &facts, numbers);
+    write_serial(out, serial);
+    out.push(b'}');
+    if flow.entry() == FlowEntry::Mid {
+        // Begin and end in one event.
+        out.push(b',');
+        begin(out, start.wrapping_add(row.track.durations[place]), r#","ph":"e""#);
+        if let Some(group) = facts.group_id {
+            out.extend_from_slice(br#","args":{"group_id":"#);
+            write_i64(out, group);
+            out.push(b'}');
+        }
+        write_serial(out, serial);
+        out.push(b'}');
+    }
+}
+
+/// Writes the arguments of an event and the number of its stack frame.
+fn write_arguments(
+    out: &mut Vec<u8>,
+    row: &Row<'_>,
+    at: u32,
+    event: &EventView<'_>,
+    facts: &Facts<'_>,
+    numbers: &FrameNumbers,
+) {
+    out.extend_from_slice(br#","args":{"#);
+    let mut separator = Separator::default();
+    if let Some(group) = facts.group_id {
+        separator.add(out);
+        out.extend_from_slice(br#""group_id":"#);
+        write_i64(out, group);
+    }
+    let mut frame = None;
+    if row.part.selection.arguments == Arguments::Serial {
+        separator.add(out);
+        out.extend_from_slice(br#""uid":"#);
+        write_u64(out, row.track.serials[at as usize].into());
+    } else {
+        for_each_argument(event, |name, value| {
+            let text = match value {
+                StatValue::Str(text) => Some(text.as_bytes()),
+                StatValue::Bytes(text) => Some(text),
+                _ => None,
+            };
+            if let Some((key, text)) = text.and_then(|text| frame_of_argument(name, text)) {
+                if frame.is_none() {
+                    frame = Some(key);
+                } else {
+                    // Only the first one is the stack frame; the mark of others shows.
+                    separator.add(out);
+                    write_string(out, name.as_bytes());
+                    out.push(b':');
+                    write_string(out, &[b"@@", &*text].concat());
+                }
+                return;
+            }
+            separator.add(out);
+            write_argument(out, name, value);
+        });
+    }
+    out.push(b'}');
+    if let Some(number) = frame.and_then(|key| numbers.get(&key)) {
+        append(out, format_args!(r#","sf":"{number}""#));
+    }
+}
+
+fn write_argument(out: &mut Vec<u8>, name: &str, value: StatValue<'_>) {
+    write_string(out, name.as_bytes());
+    out.push(b':');
+    match value {
+        StatValue::Str(text) => write_string(out, text.as_bytes()),
+        StatValue::Bytes(text) => write_string(out, text),
+        StatValue::Int(value) if value.unsigned_abs() > EXACT_IN_JAVASCRIPT => {
+            append(out, format_args!("\"{value}\""));
+        }
+        StatValue::Int(value) => write_i64(out, value),
+        StatValue::Uint(value) if value > EXACT_IN_JAVASCRIPT => {
+            append(out, format_args!("\"{value}\""));
+        }
+        StatValue::Uint(value) => write_u64(out, value),
+        StatValue::Double(value) if value.is_nan() => out.extend_from_slice(br#""NaN""#),
+        // XProf's test for positive infinity holds for the negative one too.
+        StatValue::Double(value) if value.is_infinite() => {
+            out.extend_from_slice(br#""Infinity""#);
+        }
+        StatValue::Double(value) if is_utilization(name) => write_fixed2(out, value),
+        StatValue::Double(value) => write_g17(out, value),
+        StatValue::NotSet | StatValue::Ref(_) => {}
+    }
+}
+
+/// The arguments of an event in XProf's order: the long name, those of the metadata, its own. Texts
+/// that are cut come as bytes.
+fn for_each_argument(event: &EventView<'_>, mut give: impl FnMut(&str, StatValue<'_>)) {
+    if event.display_name().is_some() {
+        let text = frames::long_name(event.name());
+        give("long_name", StatValue::Bytes(&text));
+    }
+    let mut each = |stat: StatView<'_>| {
+        // What steers the viewer is not an argument.
+        if Facts::default().note(&stat) {
+            give(stat.name, stat.value);
+        }
+    };
+    event.metadata_stats().for_each(&mut each);
+    event.stats().for_each(&mut each);
+}
