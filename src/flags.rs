@@ -1,9 +1,259 @@
-//! The words of the command line: which mode, which flags.
+//! The words of the command line: first to a [`Mode`], then the mode runs.
 
-use std::ffi::OsString;
+use crate::cli;
+use crate::server::{self, Config};
+use lexopt::prelude::{Long, Short, Value};
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+const HELP: &str = "\
+xprof-rs: XProf's interface and answers for TPU and GPU profiles
+
+Usage:
+  xprof-rs [server] [LOGDIR] [FLAGS]    serve the profiles below a log directory
+  xprof-rs COMMAND ...                  run one command (xprof-rs help commands)
+
+Flags of the server (with - or _, as --flag VALUE or --flag=VALUE):
+  --logdir DIR          log directory; without it, requests name sessions
+                        by themselves
+  --host ADDRESS        address to listen on (default 127.0.0.1: this
+                        machine only)
+  --port N              port (default 8791; 0: any free one)
+  --src-prefix PATH     where source links of the interface lead
+  --hide-capture-profile-button
+                        no capture button in the interface
+  --enable-tab-name-label
+                        label in the interface's browser tab
+  --access-log          one JSON line for each request on stderr
+  --grpc-port, --worker-service-address, --max-concurrent-worker-requests
+                        taken for XProf's sake, without effect: there are
+                        no worker processes
+  -h, --help            this text
+  -V, --version         version
+
+Environment:
+  XPROF_STATIC_DIR      directory with other files for the interface
+
+Exit codes: 0 stopped by SIGINT or SIGTERM, 2 wrong flags or no such log
+directory, 3 address in use.
+";
+
+/// What the words ask for.
+#[derive(Debug)]
+enum Mode {
+    Serve(Config),
+    /// A command with its own argument language; all its words.
+    Command(Vec<OsString>),
+    Help,
+    Version,
+}
+
 /// Runs the program on its arguments (without the program's name).
-pub fn run(_args: Vec<OsString>) -> ExitCode {
+pub fn run(words: Vec<OsString>) -> ExitCode {
+    match parse(words) {
+        Ok(Mode::Serve(config)) => server::serve(config),
+        Ok(Mode::Command(words)) => cli::run(words),
+        Ok(Mode::Help) => print(HELP),
+        Ok(Mode::Version) => print(concat!("xprof-rs ", env!("CARGO_PKG_VERSION"), "\n")),
+        Err(message) => {
+            eprintln!("xprof-rs: {message} (see xprof-rs --help)");
+            ExitCode::from(server::EXIT_USAGE)
+        }
+    }
+}
+
+fn print(text: &str) -> ExitCode {
+    // A reader that closed the pipe (`| head`) has what it wanted.
+    let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
+}
+
+fn parse(mut words: Vec<OsString>) -> Result<Mode, String> {
+    match words.first() {
+        Some(first) if first == "server" => {
+            words.remove(0);
+        }
+        Some(first) if !is_flag(first) && !is_path(first) => return Ok(Mode::Command(words)),
+        _ => {}
+    }
+    parse_server(words)
+}
+
+fn is_flag(word: &OsStr) -> bool {
+    word.as_encoded_bytes().starts_with(b"-")
+}
+
+/// A log directory given alone: something with a slash, or something that is there.
+fn is_path(word: &OsStr) -> bool {
+    let bytes = word.as_encoded_bytes();
+    bytes.contains(&b'/') || matches!(bytes, b"." | b".." | b"~") || Path::new(word).exists()
+}
+
+fn parse_server(words: Vec<OsString>) -> Result<Mode, String> {
+    let mut config = Config::default();
+    let mut parser = lexopt::Parser::from_args(words);
+    while let Some(word) = parser.next().map_err(|error| error.to_string())? {
+        match word {
+            Short('h') => return Ok(Mode::Help),
+            Short('V') => return Ok(Mode::Version),
+            Short(letter) => return Err(format!("unknown flag -{letter}")),
+            Long(name) => {
+                let flag = name.replace('-', "_");
+                match flag.as_str() {
+                    "help" => return Ok(Mode::Help),
+                    "version" => return Ok(Mode::Version),
+                    _ => set(&mut config, &flag, &mut parser)?,
+                }
+            }
+            Value(path) if config.logdir.is_none() => config.logdir = Some(logdir(path)),
+            Value(word) => return Err(format!("unexpected word '{}'", word.display())),
+        }
+    }
+    Ok(Mode::Serve(config))
+}
+
+fn set(config: &mut Config, flag: &str, parser: &mut lexopt::Parser) -> Result<(), String> {
+    match flag {
+        "logdir" => config.logdir = Some(logdir(value(flag, parser)?)),
+        "host" => config.host = text(flag, parser)?,
+        "port" => config.port = port(flag, &text(flag, parser)?)?,
+        "src_prefix" => config.src_prefix = Some(text(flag, parser)?),
+        "hide_capture_profile_button" => {
+            config.hide_capture_profile_button = boolean(flag, parser)?;
+        }
+        "enable_tab_name_label" => config.enable_tab_name_label = boolean(flag, parser)?,
+        "access_log" => config.access_log = boolean(flag, parser)?,
+        "grpc_port" => {
+            port(flag, &text(flag, parser)?)?;
+        }
+        "worker_service_address" | "max_concurrent_worker_requests" => {
+            text(flag, parser)?;
+        }
+        _ => return Err(format!("unknown flag --{flag}")),
+    }
+    Ok(())
+}
+
+fn value(flag: &str, parser: &mut lexopt::Parser) -> Result<OsString, String> {
+    parser.value().map_err(|_| format!("--{flag} needs a value"))
+}
+
+fn text(flag: &str, parser: &mut lexopt::Parser) -> Result<String, String> {
+    let value = value(flag, parser)?;
+    value.into_string().map_err(|value| format!("--{flag}: '{}' is not UTF-8", value.display()))
+}
+
+fn port(flag: &str, text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| format!("--{flag}: '{text}' is not a port (0 to 65535)"))
+}
+
+/// `--flag`, `--flag=true`, or `--flag true`.
+fn boolean(flag: &str, parser: &mut lexopt::Parser) -> Result<bool, String> {
+    let read = |word: &OsStr| match word.to_string_lossy().to_ascii_lowercase().as_str() {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    };
+    if let Some(word) = parser.optional_value() {
+        return read(&word)
+            .ok_or_else(|| format!("--{flag}: '{}' is not true or false", word.display()));
+    }
+    let Some(mut words) = parser.try_raw_args() else { return Ok(true) };
+    if let Some(answer) = words.peek().and_then(read) {
+        words.next();
+        return Ok(answer);
+    }
+    Ok(true)
+}
+
+/// `~/` is the home directory, also where the shell does not say so (`--logdir=~/runs`).
+fn logdir(word: OsString) -> PathBuf {
+    let path = PathBuf::from(word);
+    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    fn mode(words: &str) -> Result<Mode, String> {
+        parse(words.split_whitespace().map(OsString::from).collect())
+    }
+
+    fn config(words: &str) -> Config {
+        match mode(words) {
+            Ok(Mode::Serve(config)) => config,
+            other => panic!("{words}: {other:?}"),
+        }
+    }
+
+    fn error(words: &str) -> String {
+        mode(words).expect_err(words)
+    }
+
+    #[test]
+    fn values_come_behind_a_space_or_an_equals_sign() {
+        assert_eq!(config("--logdir X --port 1").logdir, Some(PathBuf::from("X")));
+        let config = config("server --logdir=X --port=1 --src_prefix=/src --host ::1");
+        assert_eq!((config.port, config.host.as_str()), (1, "::1"));
+        assert_eq!(config.src_prefix.as_deref(), Some("/src"));
+    }
+
+    #[test]
+    fn dashes_and_underscores_are_the_same() {
+        assert!(config("--hide-capture-profile-button").hide_capture_profile_button);
+        assert!(config("--hide_capture_profile_button").hide_capture_profile_button);
+    }
+
+    #[test]
+    fn booleans() {
+        assert!(config("--access_log=True").access_log);
+        assert!(!config("--access_log=false").access_log);
+        assert!(!config("--access_log False --port 1").access_log);
+        assert!(config("--access_log /x").access_log);
+        assert!(error("--access_log=maybe").contains("not true or false"));
+    }
+
+    #[test]
+    fn a_path_alone_is_the_log_directory() {
+        for words in ["/tmp/x", "./x", ".", "server x", "server --port 1 x", "--port 1 x"] {
+            assert!(config(words).logdir.is_some(), "{words}");
+        }
+        assert_eq!(config("").logdir, None);
+        assert!(error("/tmp/x y").contains("unexpected word 'y'"));
+    }
+
+    #[test]
+    fn other_words_are_commands_with_all_their_words() {
+        let Ok(Mode::Command(words)) = mode("get_hosts --logdir=X") else { panic!() };
+        assert_eq!(words, ["get_hosts", "--logdir=X"]);
+    }
+
+    #[test]
+    fn flags_without_effect_are_taken() {
+        config("--grpc_port 50051 --worker_service_address=a:1 --max_concurrent_worker_requests 2");
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_at_once() {
+        assert_eq!(error("--nope"), "unknown flag --nope");
+        assert_eq!(error("server -x"), "unknown flag -x");
+        assert!(error("--port abc").contains("'abc' is not a port"));
+        assert!(error("--port 65536").contains("not a port"));
+        assert!(error("--port").contains("--port needs a value"));
+        assert!(error("--grpc_port=x").contains("not a port"));
+    }
+
+    #[test]
+    fn help_and_version_anywhere() {
+        assert!(matches!(mode("--port 1 --help"), Ok(Mode::Help)));
+        assert!(matches!(mode("-V"), Ok(Mode::Version)));
+        assert!(HELP.lines().all(|line| line.len() <= 80));
+    }
 }

@@ -1,29 +1,263 @@
 //! Content encodings: which one a client gets, and bytes that are compressed at most once.
+//!
+//! XProf compresses every answer with gzip level 9, on every request. Here an answer is compressed
+//! once, in what the client takes, at a level that depends on its size: never more bytes on the wire
+//! than XProf for answers of common size, never seconds of work for huge ones.
 
-/// Bytes and their compressed forms.
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
+use std::sync::OnceLock;
+
+/// A content encoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// As it is.
+    Identity,
+    /// gzip.
+    Gzip,
+    /// zstd.
+    Zstd,
+    /// Brotli.
+    Brotli,
+}
+
+/// Below this, in bytes, an encoding makes an answer longer or saves less than a packet.
+const SMALLEST_COMPRESSED: usize = 256;
+
+/// From this size on, in bytes, speed counts more than size: such an answer is looked at on the
+/// same machine or over a fast link.
+const LARGE: usize = 10 << 20;
+
+impl Encoding {
+    /// The name in `Content-Encoding`; the identity has none.
+    pub fn token(self) -> Option<&'static str> {
+        match self {
+            Self::Identity => None,
+            Self::Gzip => Some("gzip"),
+            Self::Zstd => Some("zstd"),
+            Self::Brotli => Some("br"),
+        }
+    }
+
+    /// The encoding for a client that sent this `Accept-Encoding`. Among those that it likes best
+    /// the one that is there already wins, else the cheapest to make. No header: the identity.
+    pub fn negotiate(accepted: &str, content: &Encoded) -> Self {
+        if content.len() < SMALLEST_COMPRESSED || content.incompressible {
+            return Self::Identity;
+        }
+        let mut best = (0_u16, Self::Identity);
+        for encoding in content.preferred_encodings() {
+            let quality = quality(accepted, encoding);
+            if quality > best.0 {
+                best = (quality, encoding);
+            }
+        }
+        if quality(accepted, Self::Identity) > best.0 { Self::Identity } else { best.1 }
+    }
+}
+
+/// How much a client wants an encoding, in thousandths; 0: not at all. The identity is wanted less
+/// than any named encoding unless the client gives it a weight.
+fn quality(accepted: &str, encoding: Encoding) -> u16 {
+    let name = encoding.token().unwrap_or("identity");
+    let mut any = None;
+    for item in accepted.split(',') {
+        let mut parts = item.split(';');
+        let token = parts.next().unwrap_or_default().trim();
+        let weight =
+            parts.find_map(|parameter| parameter.trim().strip_prefix("q=")).map_or(1000, |q| {
+                q.trim().parse::<f32>().map_or(0, |q| (q.clamp(0.0, 1.0) * 1000.0) as u16)
+            });
+        if token.eq_ignore_ascii_case(name)
+            || token.eq_ignore_ascii_case("x-gzip") && name == "gzip"
+        {
+            return weight;
+        }
+        if token == "*" {
+            any = Some(weight);
+        }
+    }
+    if encoding == Encoding::Identity { 0 } else { any.unwrap_or(0) }
+}
+
+/// Bytes and their compressed forms, each made at most once.
 #[derive(Debug)]
 pub struct Encoded {
-    identity: Vec<u8>,
+    length: usize,
+    identity: OnceLock<Vec<u8>>,
+    gzip: OnceLock<Vec<u8>>,
+    zstd: OnceLock<Vec<u8>>,
+    brotli: OnceLock<Vec<u8>>,
+    /// Brotli made when the program was built; the other forms come from it.
+    built_in: Option<&'static [u8]>,
+    incompressible: bool,
 }
 
 impl Encoded {
     /// Bytes of which no compressed form exists yet.
     pub fn new(identity: Vec<u8>) -> Self {
-        Self { identity }
+        Self {
+            length: identity.len(),
+            identity: OnceLock::from(identity),
+            gzip: OnceLock::new(),
+            zstd: OnceLock::new(),
+            brotli: OnceLock::new(),
+            built_in: None,
+            incompressible: false,
+        }
     }
 
-    /// The bytes, not compressed.
-    pub fn identity(&self) -> &[u8] {
-        &self.identity
+    /// Bytes that are compressed in themselves (fonts, images): always sent as they are.
+    pub fn incompressible(identity: Vec<u8>) -> Self {
+        Self { incompressible: true, ..Self::new(identity) }
+    }
+
+    /// Bytes whose Brotli form is part of the program; `length` is that of the content.
+    pub fn built_in(brotli: &'static [u8], length: usize) -> Self {
+        Self {
+            length,
+            identity: OnceLock::new(),
+            gzip: OnceLock::new(),
+            zstd: OnceLock::new(),
+            brotli: OnceLock::new(),
+            built_in: Some(brotli),
+            incompressible: false,
+        }
     }
 
     /// Length of the bytes, not compressed.
     pub fn len(&self) -> usize {
-        self.identity.len()
+        self.length
     }
 
     /// No bytes at all?
     pub fn is_empty(&self) -> bool {
-        self.identity.is_empty()
+        self.length == 0
+    }
+
+    /// The bytes, not compressed.
+    pub fn identity(&self) -> &[u8] {
+        self.identity.get_or_init(|| self.built_in.map(brotli_decode).unwrap_or_default())
+    }
+
+    /// The bytes in an encoding; made now if nobody asked before.
+    pub fn get(&self, encoding: Encoding) -> &[u8] {
+        match encoding {
+            Encoding::Identity => self.identity(),
+            Encoding::Gzip => self.gzip.get_or_init(|| gzip(self.identity())),
+            Encoding::Zstd => self.zstd.get_or_init(|| zstd(self.identity())),
+            Encoding::Brotli => match self.built_in {
+                Some(bytes) => bytes,
+                None => self.brotli.get_or_init(|| brotli(self.identity())),
+            },
+        }
+    }
+
+    /// Best first, for a client without preferences: what is there; then zstd, which is as small as
+    /// Brotli at a fraction of the time.
+    fn preferred_encodings(&self) -> [Encoding; 3] {
+        let [brotli, zstd, gzip] = [Encoding::Brotli, Encoding::Zstd, Encoding::Gzip];
+        if self.built_in.is_some() { [brotli, zstd, gzip] } else { [zstd, brotli, gzip] }
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let level = match bytes.len() {
+        ..LARGE => 9,
+        _ => 2,
+    };
+    let mut encoder =
+        GzEncoder::new(Vec::with_capacity(bytes.len() / 8 + 64), Compression::new(level));
+    // Writing to a vector does not fail.
+    let _ = encoder.write_all(bytes);
+    encoder.finish().unwrap_or_default()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    let level = match bytes.len() {
+        ..LARGE => 9,
+        _ => 1,
+    };
+    zstd::bulk::compress(bytes, level).unwrap_or_default()
+}
+
+fn brotli(bytes: &[u8]) -> Vec<u8> {
+    let quality = match bytes.len() {
+        ..LARGE => 5,
+        _ => 1,
+    };
+    let mut out = Vec::with_capacity(bytes.len() / 8 + 64);
+    let mut encoder = brotli::CompressorWriter::new(&mut out, 1 << 16, quality, 22);
+    // Writing to a vector does not fail.
+    let _ = encoder.write_all(bytes);
+    drop(encoder);
+    out
+}
+
+fn brotli_decode(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    // What the build wrote is whole; `tests` hold it against the files.
+    let _ = brotli::BrotliDecompress(&mut &bytes[..], &mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use std::io::Read;
+
+    fn text(length: usize) -> Vec<u8> {
+        (0..length).map(|i| b"abcdefgh\n"[(i * i / 7) % 9]).collect()
+    }
+
+    fn chosen(accepted: &str) -> Encoding {
+        Encoding::negotiate(accepted, &Encoded::new(text(1000)))
+    }
+
+    #[test]
+    fn what_the_client_likes_best_wins() {
+        assert_eq!(chosen(""), Encoding::Identity);
+        assert_eq!(chosen("identity"), Encoding::Identity);
+        assert_eq!(chosen("gzip, deflate"), Encoding::Gzip);
+        assert_eq!(chosen("gzip, deflate, br"), Encoding::Brotli);
+        assert_eq!(chosen("gzip, deflate, br, zstd"), Encoding::Zstd);
+        assert_eq!(chosen("br;q=0.5, gzip;q=0.8"), Encoding::Gzip);
+        assert_eq!(chosen("gzip;q=0, *;q=0.1"), Encoding::Zstd);
+        assert_eq!(chosen("gzip;q=0.5, identity"), Encoding::Identity);
+        assert_eq!(chosen("zstd;q=x, gzip"), Encoding::Gzip);
+        assert_eq!(chosen("GZIP"), Encoding::Gzip);
+    }
+
+    #[test]
+    fn short_and_incompressible_bytes_stay_as_they_are() {
+        let all = "gzip, br, zstd";
+        assert_eq!(Encoding::negotiate(all, &Encoded::new(text(6))), Encoding::Identity);
+        let font = Encoded::incompressible(text(1000));
+        assert_eq!(Encoding::negotiate(all, &font), Encoding::Identity);
+    }
+
+    #[test]
+    fn every_encoding_decodes_to_the_bytes() {
+        for length in [0, 1000, LARGE + 1000] {
+            let encoded = Encoded::new(text(length));
+            let mut out = Vec::new();
+            flate2::read::GzDecoder::new(encoded.get(Encoding::Gzip))
+                .read_to_end(&mut out)
+                .unwrap();
+            assert_eq!(out, text(length));
+            assert_eq!(zstd::decode_all(encoded.get(Encoding::Zstd)).unwrap(), text(length));
+            assert_eq!(brotli_decode(encoded.get(Encoding::Brotli)), text(length));
+        }
+    }
+
+    #[test]
+    fn built_in_bytes_are_decoded_for_others() {
+        let bytes: &'static [u8] = Box::leak(brotli(&text(1000)).into_boxed_slice());
+        let encoded = Encoded::built_in(bytes, 1000);
+        assert_eq!(Encoding::negotiate("gzip, br, zstd", &encoded), Encoding::Brotli);
+        assert_eq!(encoded.get(Encoding::Brotli), bytes);
+        assert_eq!(encoded.identity(), text(1000));
     }
 }

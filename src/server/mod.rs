@@ -4,12 +4,18 @@
 //! nothing else; [`pool`] moves connections between one poll loop and the workers; [`routes`] says
 //! which handler answers which path. What handlers share is in [`App`].
 
+mod access_log;
 pub mod cache;
 pub mod compress;
+mod content_tag;
 mod handlers;
 pub mod http1;
+pub mod pool;
 pub mod routes;
+mod start;
 pub mod ui;
+
+pub use start::{EXIT_ADDRESS, EXIT_USAGE, serve};
 
 use crate::session::{LogDir, OpenError};
 use crate::tools::Profiles;
@@ -63,6 +69,8 @@ pub struct App {
     pub profiles: Arc<Profiles>,
     /// What was told on stderr already.
     told: Mutex<HashSet<String>>,
+    /// The user interface.
+    pub ui: ui::Ui,
 }
 
 /// What the answer cache keeps, in bytes of uncompressed answers.
@@ -78,6 +86,7 @@ impl App {
         Ok(Self {
             config,
             answers: cache::Cache::new(ANSWER_CACHE_BYTES),
+            ui: ui::Ui::from_environment(),
             log_dir,
             profiles: Arc::default(),
             told: Mutex::default(),

@@ -1,0 +1,81 @@
+//! Embeds the user interface: each file of `ui/dist` compressed once, with a name for its content.
+//! Without that folder (`make ui` fills it) the program serves a page that says so.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io, thread};
+
+#[path = "src/server/content_tag.rs"]
+mod content_tag;
+
+fn main() -> io::Result<()> {
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/server/content_tag.rs");
+    println!("cargo::rerun-if-changed=ui");
+    let mut files = interface_files(Path::new("ui/dist"))?;
+    files.sort();
+    fs::create_dir_all(out.join("ui"))?;
+    // The best level takes half a minute: only for what is released.
+    let quality = if out.components().any(|part| part.as_os_str() == "release") { 11 } else { 9 };
+    let rows: Vec<io::Result<String>> = thread::scope(|scope| {
+        let threads: Vec<_> =
+            files.iter().map(|file| scope.spawn(|| embed(file, &out, quality))).collect();
+        let broken = |_| Err(io::Error::other("compression failed"));
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(broken)).collect()
+    });
+    let mut table = String::from("&[\n");
+    for row in rows {
+        table.push_str(&row?);
+    }
+    table.push_str("]\n");
+    fs::write(out.join("ui.rs"), table)
+}
+
+/// The files of a folder that need not exist; no hidden ones, no subfolders.
+fn interface_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(Vec::new()) };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_file() && !entry.file_name().to_string_lossy().starts_with('.') {
+            files.push(entry.path());
+        }
+    }
+    Ok(files)
+}
+
+/// Compresses a file unless an earlier build did; returns its row of the table.
+fn embed(file: &Path, out: &Path, quality: u32) -> io::Result<String> {
+    let bytes = fs::read(file)?;
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let tag = content_tag::content_tag(&bytes);
+    // Fonts are compressed in themselves.
+    let compressed = !name.ends_with(".woff2");
+    let stored = format!("ui/{tag}-{}", if compressed { quality } else { 0 });
+    let path = out.join(&stored);
+    if !path.exists() {
+        let content = if compressed { brotli(&bytes, quality) } else { bytes.clone() };
+        // Written under another name first: a build that is interrupted leaves no half file.
+        let part = out.join(format!("{stored}.part"));
+        fs::write(&part, content)?;
+        fs::rename(&part, &path)?;
+    }
+    let mut row = String::new();
+    let _ = writeln!(
+        row,
+        "    Embedded {{ name: {name:?}, length: {}, tag: {tag:?}, compressed: {compressed}, bytes: \
+         include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{stored}\")) }},",
+        bytes.len(),
+    );
+    Ok(row)
+}
+
+fn brotli(bytes: &[u8], quality: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut encoder = brotli::CompressorWriter::new(&mut out, 1 << 16, quality, 24);
+    // Writing to a vector does not fail.
+    let _ = io::Write::write_all(&mut encoder, bytes);
+    drop(encoder);
+    out
+}
