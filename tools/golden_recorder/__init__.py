@@ -1,0 +1,1 @@
+"""Records the oracle's answers for tests/golden; see `tools/regen_goldens.py`."""
