@@ -5,10 +5,10 @@
 
 use super::model::{
     AddedEventMetadata, AddedEvents, AddedStat, AddedStatMetadata, AddedValue, EventKey,
-    MetadataIndex,
+    MetadataIndex, PlaneData,
 };
 use super::view::PlaneView;
-use crate::xplane::schema;
+use crate::xplane::{Plane, schema};
 use std::collections::HashMap;
 
 /// A line that events are added to.
@@ -343,4 +343,43 @@ pub(super) fn find_stat(view: PlaneView<'_>, name: &str) -> Option<i64> {
         let mut added = view.data.stat_metadata.iter();
         added.find(|entry| &*entry.name == name).map(|entry| entry.id)
     })
+}
+
+impl PlaneData {
+    /// The id of the stat metadata with this name.
+    pub(super) fn find_stat(&self, file: Plane<'_>, name: &str) -> Option<i64> {
+        find_stat(PlaneView { file, data: self, index: 0 }, name)
+    }
+
+    /// The id of the stat metadata with this name, made where there is none.
+    pub(super) fn get_or_create_stat(&mut self, file: Plane<'_>, name: &str) -> i64 {
+        let view = PlaneView { file, data: self, index: 0 };
+        if let Some(id) = find_stat(view, name) {
+            return id;
+        }
+        let id = last_stat_metadata_id(view).wrapping_add(1);
+        let stat_type = schema::stat_type(name);
+        self.stat_metadata.push(AddedStatMetadata { id, name: name.into(), stat_type });
+        id
+    }
+
+    /// The event metadata with this name, made where there is none.
+    pub(super) fn get_or_create_event_metadata(
+        &mut self,
+        file: Plane<'_>,
+        name: &str,
+    ) -> MetadataIndex {
+        let view = PlaneView { file, data: self, index: 0 };
+        let found = view.all_event_metadata().find(|entry| entry.name() == name);
+        if let Some(entry) = found {
+            return entry.index();
+        }
+        let last = view.all_event_metadata().map(|entry| entry.id()).max().unwrap_or(0).max(0);
+        let index = (file.event_metadata().len() + self.event_metadata.len()) as MetadataIndex;
+        let id = last.wrapping_add(1);
+        let entry = AddedEventMetadata { id, name: name.into(), ..AddedEventMetadata::default() };
+        self.event_metadata.push(entry);
+        self.added_event_ids.insert(id, index);
+        index
+    }
 }

@@ -34,8 +34,6 @@ pub struct Flow {
 const ID_MASK: u64 = (1 << 56) - 1;
 /// Category of flows between kernel launches and kernels.
 pub const GPU_LAUNCH: u8 = 9;
-/// Category of flows between regions of thread pools.
-pub const THREADPOOL_EVENT: u8 = 15;
 /// Category of flows over queues to TPUs.
 pub const TPU_STREAM: u8 = 11;
 /// Category of flows between a TPU program's launch and its run.

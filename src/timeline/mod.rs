@@ -8,9 +8,14 @@
 mod apply;
 mod edit;
 mod flow;
+mod forest;
 mod groups;
+mod hlo_fix;
 mod model;
+mod mutate;
+mod preprocess;
 mod stats;
+mod tpu;
 mod view;
 
 pub mod std_sort;
@@ -47,11 +52,6 @@ pub struct EventPlace {
 }
 
 impl Timeline {
-    /// Preprocesses a profile as XProf does with `step_grouping` and `derived_timeline` on.
-    pub fn build(space: Space) -> Self {
-        Self::unprocessed(space)
-    }
-
     /// The profile with nothing added.
     pub fn unprocessed(space: Space) -> Self {
         let planes = space.planes().map(PlaneData::of_file).collect();

@@ -112,6 +112,18 @@ impl LineData {
         self.order.as_ref().map_or(place as u32, |order| order[place])
     }
 
+    /// Sets the duration of an event, picoseconds.
+    pub fn set_duration(&mut self, key: EventKey, duration_ps: i64) {
+        if let Some(added) = key.checked_sub(self.file_events) {
+            self.added.duration_ps[added as usize] = duration_ps;
+            return;
+        }
+        match self.durations.binary_search_by_key(&key, |&(key, _)| key) {
+            Ok(place) => self.durations[place].1 = duration_ps,
+            Err(place) => self.durations.insert(place, (key, duration_ps)),
+        }
+    }
+
     /// The mark of an event.
     #[inline]
     pub fn mark(&self, key: EventKey) -> Mark {

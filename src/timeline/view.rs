@@ -189,6 +189,11 @@ impl<'a> LineView<'a> {
         self.data.event_count()
     }
 
+    /// Whether stats were added to any event of the line.
+    pub(super) fn has_edits(self) -> bool {
+        !self.data.edits.is_empty()
+    }
+
     /// The event at a place.
     #[inline]
     pub fn event(self, place: usize) -> EventView<'a> {
@@ -327,6 +332,12 @@ impl<'a> EventView<'a> {
     /// Stats of the event: the file's, then the added ones, in XProf's order.
     pub fn stats(self) -> EventStats<'a> {
         EventStats::new(self)
+    }
+
+    /// Whether stats were added to the event, beside marks.
+    #[inline]
+    pub(super) fn has_edits(self) -> bool {
+        self.line.has_edits() && !self.line.data.edits_of(self.key).is_empty()
     }
 
     /// The first stat of the event with this type.

@@ -1,0 +1,307 @@
+//! Nesting on each line, and what each event says of its context (`ConnectIntraThread`).
+
+use super::connect::{ContextEntry, Contexts};
+use super::{Forest, ForestLine, NONE, NodeId};
+use crate::timeline::timespan::Timespan;
+use crate::timeline::{EventView, LineView, PlaneView, Timeline};
+use crate::xplane::schema::{
+    EventType, HOST_THREADS_PLANE, SPARSE_CORE_MODULE_LINE, SPARSE_CORE_STEP_LINE, STEP_LINE,
+    StatType, TPU_PLANE_PREFIX, XLA_MODULE_LINE, sparse_core_id, tensor_core_id,
+};
+use rayon::prelude::*;
+
+/// Types of events that connecting and grouping look for.
+const TYPES: [EventType; 10] = [
+    EventType::ExecutorStateProcess,
+    EventType::IteratorGetNextOp,
+    EventType::IteratorGetNextAsOptionalOp,
+    EventType::KernelLaunch,
+    EventType::KernelExecute,
+    EventType::TfOpRun,
+    EventType::TfDataCapturedFunctionRun,
+    EventType::TfDataCapturedFunctionRunAsync,
+    EventType::TfDataCapturedFunctionRunInstantiated,
+    EventType::TfDataCapturedFunctionRunWithBorrowedArgs,
+];
+
+/// What the stats of an event say about its context (`GroupingEventStats`).
+#[derive(Debug, Clone, Copy, Default)]
+struct ContextStats {
+    producer_type: Option<i32>,
+    producer_id: Option<u64>,
+    consumer_type: Option<i32>,
+    consumer_id: Option<u64>,
+    pid: Option<i32>,
+    root_level: Option<i32>,
+    is_async: bool,
+    has_correlation_id: bool,
+}
+
+/// What to know of a plane to read its events.
+#[derive(Clone, Copy)]
+struct PlaneFacts<'a> {
+    plane: PlaneView<'a>,
+    pid: Option<i32>,
+    is_host_threads: bool,
+    correlation_id: Option<i64>,
+    /// Whether the file's events can have stats about contexts.
+    has_contexts: bool,
+}
+
+/// One line, before it is known where its nodes start.
+struct Grown {
+    line: ForestLine,
+    contexts: Vec<ContextEntry>,
+    roots: Vec<(NodeId, i32)>,
+    typed: Vec<(EventType, NodeId)>,
+    is_tensor_core: bool,
+}
+
+impl<'a> Forest<'a> {
+    /// Finds all nesting and all links of a timeline.
+    pub(in crate::timeline) fn grow(timeline: &'a Timeline) -> Self {
+        let facts: Vec<_> = timeline.planes().map(PlaneFacts::new).collect();
+        let tasks: Vec<_> = facts.iter().flat_map(PlaneFacts::tasks).collect();
+        let grown: Vec<Grown> = tasks.into_par_iter().map(Task::run).collect();
+        let mut forest = Self {
+            timeline,
+            lines: Vec::with_capacity(grown.len()),
+            links: Vec::new(),
+            links_down: Vec::new(),
+            links_up: Vec::new(),
+            roots: Vec::new(),
+            typed: Vec::new(),
+            tensor_core_roots: Vec::new(),
+        };
+        let mut contexts = Contexts::default();
+        let mut base: NodeId = 0;
+        for mut line in grown {
+            let count = line.line.node_count();
+            // More than four billion events do not fit the columns; the rest stays ungrouped.
+            let Some(next) = base.checked_add(count as NodeId).filter(|&next| next < NONE) else {
+                break;
+            };
+            line.line.base = base;
+            contexts.extend(line.contexts, base);
+            forest.roots.extend(line.roots.into_iter().map(|(node, level)| (node + base, level)));
+            forest.typed.extend(line.typed.into_iter().map(|(of, node)| (of, node + base)));
+            if line.is_tensor_core {
+                forest.tensor_core_roots.push((base..next).collect());
+            }
+            forest.lines.push(line.line);
+            base = next;
+        }
+        forest.connect(contexts);
+        forest
+    }
+}
+
+/// What is grown as one.
+enum Task<'a> {
+    Nested(PlaneFacts<'a>, LineView<'a>),
+    Tpu(PlaneFacts<'a>, LineView<'a>),
+}
+
+impl Task<'_> {
+    fn run(self) -> Grown {
+        match self {
+            Self::Nested(facts, line) => facts.grow_nested(line),
+            Self::Tpu(facts, line) => facts.grow_tpu(line),
+        }
+    }
+}
+
+/// The line by which a TPU plane is grouped: steps, or else modules (`GetGroupingLineForTPU`).
+pub(in crate::timeline) fn tpu_grouping_line(plane: PlaneView<'_>) -> Option<LineView<'_>> {
+    let last = |names: [&str; 2]| plane.lines().filter(|line| names.contains(&line.name())).last();
+    let steps = last([STEP_LINE, SPARSE_CORE_STEP_LINE]);
+    let modules = last([XLA_MODULE_LINE, SPARSE_CORE_MODULE_LINE]);
+    let has_events = |line: &LineView<'_>| line.event_count() > 0;
+    steps.filter(has_events).or(modules.filter(has_events))
+}
+
+impl<'a> PlaneFacts<'a> {
+    fn new(plane: PlaneView<'a>) -> Self {
+        let table = plane.file().stat_metadata();
+        let has = |stat| table.of_type(plane.file().space(), stat).is_some();
+        let contexts = [
+            StatType::ProducerType,
+            StatType::ProducerId,
+            StatType::ConsumerType,
+            StatType::ConsumerId,
+            StatType::IsRoot,
+            StatType::IsAsync,
+        ];
+        Self {
+            plane,
+            pid: plane.stat(StatType::ProcessId).map(|stat| stat.int_value() as i32),
+            is_host_threads: plane.name() == HOST_THREADS_PLANE,
+            correlation_id: plane.stat_id(StatType::CorrelationId),
+            has_contexts: contexts.into_iter().any(has),
+        }
+    }
+
+    fn tasks(&self) -> Vec<Task<'a>> {
+        let name = self.plane.name();
+        if !name.starts_with(TPU_PLANE_PREFIX) {
+            return self.plane.lines().map(|line| Task::Nested(*self, line)).collect();
+        }
+        // A TPU plane that is no core has no place in the order of steps.
+        let is_core = tensor_core_id(name).is_some() || sparse_core_id(name).is_some();
+        let line = tpu_grouping_line(self.plane).filter(|_| is_core);
+        line.map(|line| Task::Tpu(*self, line)).into_iter().collect()
+    }
+
+    /// Reads what an event says; most planes say nothing, and their stats are not looked at.
+    #[inline]
+    fn stats(&self, event: EventView<'a>) -> ContextStats {
+        let mut stats = ContextStats { pid: self.pid, ..ContextStats::default() };
+        if self.has_contexts || self.correlation_id.is_some() || event.has_edits() {
+            self.read(event, &mut stats);
+        }
+        if stats.root_level.is_none() && event.event_type() == Some(EventType::TraceContext) {
+            stats.root_level = Some(1);
+        }
+        stats
+    }
+
+    fn read(&self, event: EventView<'a>, stats: &mut ContextStats) {
+        for stat in event.stats() {
+            stats.has_correlation_id |= Some(stat.metadata_id) == self.correlation_id;
+            let Some(stat_type) = stat.stat_type else { continue };
+            match stat_type {
+                StatType::ProducerType => stats.producer_type = Some(stat.int_value() as i32),
+                StatType::ProducerId => stats.producer_id = Some(stat.int_or_uint_value()),
+                StatType::ConsumerType => stats.consumer_type = Some(stat.int_value() as i32),
+                StatType::ConsumerId => stats.consumer_id = Some(stat.int_or_uint_value()),
+                StatType::ConsumerPid => stats.pid = Some(stat.int_value() as i32),
+                StatType::IsRoot => stats.root_level = Some(stat.int_value() as i32),
+                StatType::IsAsync => stats.is_async = stat.int_value() != 0,
+                _ => {}
+            }
+        }
+    }
+
+    /// The type of an event; launches and runs of kernels are known by their correlation id.
+    fn event_type(
+        &self,
+        event: EventView<'a>,
+        stats: &ContextStats,
+        host: bool,
+    ) -> Option<EventType> {
+        event.event_type().or_else(|| {
+            let kernel = if host { EventType::KernelLaunch } else { EventType::KernelExecute };
+            stats.has_correlation_id.then_some(kernel)
+        })
+    }
+
+    fn grow_nested(self, line: LineView<'a>) -> Grown {
+        let mut grown = Grown::new(line);
+        // Open events: place, and when they take place.
+        let mut open: Vec<(u32, Timespan)> = Vec::new();
+        for (place, event) in line.events().enumerate() {
+            let place = place as u32;
+            let stats = self.stats(event);
+            let event_type = self.event_type(event, &stats, self.is_host_threads);
+            grown.note(place, event_type, &stats);
+            if let Some(level) = stats.root_level {
+                grown.roots.push((place, level));
+            }
+            let columns = &mut grown.line;
+            columns.parent.push(NONE);
+            columns.end.push(place + 1);
+            if stats.is_async {
+                continue;
+            }
+            let span = event.timespan();
+            while let Some(&(around, around_span)) = open.last() {
+                if around_span.includes(span) {
+                    columns.parent[place as usize] = around;
+                    break;
+                }
+                columns.end[around as usize] = place;
+                open.pop();
+            }
+            open.push((place, span));
+        }
+        let count = grown.line.parent.len() as u32;
+        for (place, _) in open {
+            grown.line.end[place as usize] = count;
+        }
+        grown
+    }
+
+    /// Only steps or modules become nodes; they take on the contexts of what runs in them.
+    fn grow_tpu(self, steps: LineView<'a>) -> Grown {
+        let mut grown = Grown::new(steps);
+        grown.is_tensor_core = tensor_core_id(self.plane.name()).is_some();
+        let mut spans = Vec::with_capacity(steps.event_count());
+        for (place, event) in steps.events().enumerate() {
+            let place = place as u32;
+            let stats = self.stats(event);
+            let event_type = self.event_type(event, &stats, false);
+            grown.note(place, event_type, &stats);
+            grown.line.parent.push(NONE);
+            grown.line.end.push(place + 1);
+            spans.push(event.timespan());
+        }
+        for line in self.plane.lines().filter(|line| line.index() != steps.index()) {
+            if self.has_contexts || line.has_edits() {
+                self.delegate(line, &spans, &mut grown);
+            }
+        }
+        grown
+    }
+
+    fn delegate(&self, line: LineView<'a>, spans: &[Timespan], grown: &mut Grown) {
+        let mut parent = 0;
+        for event in line.events() {
+            let span = event.timespan();
+            while spans.get(parent).is_some_and(|step| step.end_ps() <= span.begin_ps) {
+                parent += 1;
+            }
+            let Some(step) = spans.get(parent) else { break };
+            if step.includes(span) {
+                let stats = self.stats(event);
+                grown.contexts.extend(ContextEntry::of(parent as u32, &stats.context()));
+            }
+        }
+    }
+}
+
+impl Grown {
+    fn new(line: LineView<'_>) -> Self {
+        let line = ForestLine {
+            plane: line.plane().index(),
+            line: line.index(),
+            base: 0,
+            parent: Vec::with_capacity(line.event_count()),
+            end: Vec::with_capacity(line.event_count()),
+            groups: Vec::new(),
+        };
+        Self {
+            line,
+            contexts: Vec::new(),
+            roots: Vec::new(),
+            typed: Vec::new(),
+            is_tensor_core: false,
+        }
+    }
+
+    fn note(&mut self, place: u32, event_type: Option<EventType>, stats: &ContextStats) {
+        if let Some(event_type) = event_type.filter(|event_type| TYPES.contains(event_type)) {
+            self.typed.push((event_type, place));
+        }
+        self.contexts.extend(ContextEntry::of(place, &stats.context()));
+    }
+}
+
+impl ContextStats {
+    /// Producer and consumer contexts with the process.
+    fn context(&self) -> [(Option<i32>, Option<u64>, Option<i32>); 2] {
+        [
+            (self.producer_type, self.producer_id, self.pid),
+            (self.consumer_type, self.consumer_id, self.pid),
+        ]
+    }
+}

@@ -1,0 +1,230 @@
+//! Groups on the planes of TPUs: steps of one group are joined, and what runs in a step or module
+//! gets its group (`GroupTpuXPlaneEvents`).
+
+use super::forest::tpu_grouping_line;
+use super::model::{AddedStat, AddedValue, Edit, EventKey, PlaneData, Stage};
+use super::timespan::Timespan;
+use super::{EventView, GroupMetadataMap, LineView, PlaneView};
+use crate::xplane::Plane;
+use crate::xplane::schema::{COUNTER_EVENTS_LINE, SPARSE_CORE_STEP_LINE, STEP_LINE, StatType};
+use rayon::prelude::*;
+
+/// Groups the events of a device plane by its steps, or its modules where it has no steps.
+pub(super) fn group_plane(file: Plane<'_>, plane: &mut PlaneData, groups: &GroupMetadataMap) {
+    let view = PlaneView { file, data: plane, index: 0 };
+    let Some(grouping) = tpu_grouping_line(view).map(LineView::index) else { return };
+    let is_step_line =
+        |line: &LineView<'_>| [STEP_LINE, SPARSE_CORE_STEP_LINE].contains(&line.name());
+    let step_lines: Vec<usize> = view.lines().filter(is_step_line).map(LineView::index).collect();
+    if let Some(&steps) = step_lines.last() {
+        merge_host_steps(file, plane, steps);
+        name_steps(file, plane, steps, groups);
+    }
+    let view = PlaneView { file, data: plane, index: 0 };
+    let queue = GroupQueue::new(view.line(grouping));
+    // Counters belong to no step.
+    let is_other = |line: &LineView<'_>| !is_step_line(line) && line.name() != COUNTER_EVENTS_LINE;
+    let others: Vec<usize> = view.lines().filter(is_other).map(LineView::index).collect();
+    let found: Vec<(usize, Vec<(EventKey, i64)>)> =
+        others.into_par_iter().map(|line| (line, queue.groups_of(view.line(line)))).collect();
+    for (line, groups) in found {
+        for (key, group) in groups {
+            plane.add_group(line, key, group);
+        }
+    }
+}
+
+/// Group of an event: its first `group_id` stat.
+fn group_id(event: EventView<'_>) -> Option<i64> {
+    event.stat(StatType::GroupId).map(|stat| stat.int_value())
+}
+
+/// Time on the device, where the profiler says so, else the time of the event.
+fn device_timespan(event: EventView<'_>) -> Timespan {
+    let value = |stat| event.stat(stat).map(|stat| stat.int_or_uint_value());
+    match value(StatType::DeviceOffsetPs).zip(value(StatType::DeviceDurationPs)) {
+        Some((begin_ps, duration_ps)) => Timespan { begin_ps, duration_ps },
+        None => event.timespan(),
+    }
+}
+
+/// A step made of several events in a row with one group.
+struct MergedStep<'a> {
+    event: EventView<'a>,
+    group: i64,
+    device: Option<Timespan>,
+    end_ps: Option<i64>,
+}
+
+/// Joins steps in a row that have one group, and drops those without one (`MergeHostSteps`). Where
+/// no step has a group, all stay.
+fn merge_host_steps(file: Plane<'_>, plane: &mut PlaneData, steps: usize) {
+    let duration_stat = plane.get_or_create_stat(file, StatType::DeviceDurationPs.name());
+    let offset_stat = plane.get_or_create_stat(file, StatType::DeviceOffsetPs.name());
+    let idle_stat = plane.get_or_create_stat(file, StatType::StepIdleTimePs.name());
+    let line = PlaneView { file, data: plane, index: 0 }.line(steps);
+    let mut kept: Vec<EventKey> = Vec::new();
+    let mut changes = StepChanges::default();
+    let mut merged: Option<MergedStep<'_>> = None;
+    let mut idle_ps: i64 = 0;
+    for event in line.events() {
+        let own_idle = event.stat(StatType::StepIdleTimePs);
+        let own_idle = own_idle.map(|stat| stat.int_or_uint_value() as i64);
+        match (group_id(event), &mut merged) {
+            (None, _) => {
+                changes.finish(merged.take());
+                idle_ps = 0;
+            }
+            (Some(group), Some(step)) if step.group == group => {
+                idle_ps = idle_ps.wrapping_add(own_idle.unwrap_or(0));
+                if let Some(device) = &mut step.device {
+                    *device = device.expanded_to(device_timespan(event));
+                    changes.set(step.event, offset_stat, device.begin_ps.into());
+                    changes.set(step.event, duration_stat, device.duration_ps.into());
+                }
+                step.end_ps = Some(event.end_timestamp_ps());
+                changes.set(step.event, idle_stat, idle_ps.into());
+            }
+            (Some(group), _) => {
+                changes.finish(merged.take());
+                idle_ps = own_idle.unwrap_or(idle_ps);
+                let has_device = event.stat(StatType::DeviceOffsetPs).is_some()
+                    && event.stat(StatType::DeviceDurationPs).is_some();
+                let device = has_device.then(|| device_timespan(event));
+                changes.set(event, idle_stat, idle_ps.into());
+                kept.push(event.key());
+                merged = Some(MergedStep { event, group, device, end_ps: None });
+            }
+        }
+    }
+    changes.finish(merged);
+    let (count, StepChanges { edits, durations }) = (line.event_count(), changes);
+    let line = &mut plane.lines[steps];
+    line.add_edits(edits);
+    for (key, duration_ps) in durations {
+        line.set_duration(key, duration_ps);
+    }
+    if !kept.is_empty() && kept.len() < count {
+        line.order = Some(kept);
+    }
+}
+
+/// What merging changes on the events that stay.
+#[derive(Default)]
+struct StepChanges {
+    edits: Vec<Edit>,
+    durations: Vec<(EventKey, i64)>,
+}
+
+impl StepChanges {
+    /// Sets the stat of an event, of the file or added (`SetOrAddStatValue`).
+    fn set(&mut self, event: EventView<'_>, metadata_id: i64, value: AddedValue) {
+        let key = event.key();
+        let own = self.edits.iter_mut().rev().take_while(|edit| edit.key == key);
+        if let Some(edit) = own.into_iter().find(|edit| edit.stat.metadata_id == metadata_id) {
+            edit.stat.value = value;
+            return;
+        }
+        let replaces = event.stats().any(|stat| stat.metadata_id == metadata_id);
+        let stat = AddedStat { metadata_id, value };
+        self.edits.push(Edit { key, stage: Stage::Late, replaces, stat });
+    }
+
+    fn finish(&mut self, step: Option<MergedStep<'_>>) {
+        if let Some(step) = step
+            && let Some(end_ps) = step.end_ps
+        {
+            let duration_ps = end_ps.wrapping_sub(step.event.timestamp_ps());
+            self.durations.push((step.event.key(), duration_ps));
+        }
+    }
+}
+
+/// Gives steps the names of their groups (`AddGroupMetadataToStepEvents`).
+fn name_steps(file: Plane<'_>, plane: &mut PlaneData, steps: usize, groups: &GroupMetadataMap) {
+    if groups.is_empty() {
+        return;
+    }
+    let metadata_id = plane.get_or_create_stat(file, StatType::StepName.name());
+    let line = PlaneView { file, data: plane, index: 0 }.line(steps);
+    let name = |event: EventView<'_>| {
+        let group = groups.get(&group_id(event)?)?;
+        let stat = AddedStat { metadata_id, value: group.name.as_str().into() };
+        Some(Edit { key: event.key(), stage: Stage::Late, replaces: false, stat })
+    };
+    let edits: Vec<Edit> = line.events().filter_map(name).collect();
+    plane.lines[steps].add_edits(edits);
+}
+
+/// Finds the group of what overlaps a step or module (`GroupQueue`, `XEventContextTracker`).
+struct GroupQueue {
+    steps: Vec<(Timespan, Option<i64>)>,
+}
+
+impl GroupQueue {
+    fn new(line: LineView<'_>) -> Self {
+        let mut steps = Vec::with_capacity(line.event_count());
+        steps.extend(line.events().map(|event| (event.timespan(), group_id(event))));
+        Self { steps }
+    }
+
+    /// Groups of the events of a line, in its order.
+    fn groups_of(&self, line: LineView<'_>) -> Vec<(EventKey, i64)> {
+        let mut found = Vec::with_capacity(line.event_count());
+        let mut cursor = Cursor::default();
+        let mut present: Option<usize> = None;
+        for event in line.events() {
+            let span = event.timespan();
+            if !present.is_some_and(|at| overlap(self.steps[at].0, span)) {
+                present = cursor.overlapping(&self.steps, span);
+            }
+            if let Some(group) = present.and_then(|at| self.steps[at].1) {
+                found.push((event.key(), group));
+            }
+        }
+        found
+    }
+}
+
+/// Where the search for the next step goes on.
+#[derive(Default)]
+struct Cursor {
+    current: Option<usize>,
+    /// Steps before this end before `passed_ps`: they need no second look while time goes on.
+    passed: usize,
+    passed_ps: u64,
+}
+
+impl Cursor {
+    fn overlapping(&mut self, steps: &[(Timespan, Option<i64>)], span: Timespan) -> Option<usize> {
+        if let Some(current) = self.current
+            && overlap(steps[current].0, span)
+        {
+            return Some(current);
+        }
+        let first = self.current.map_or(0, |current| current + 1);
+        let goes_on = self.passed_ps <= span.begin_ps && span.begin_ps <= span.end_ps();
+        let start = if goes_on { first.max(self.passed) } else { first };
+        let mut only_past = goes_on || start == first;
+        for (at, &(step, _)) in steps.iter().enumerate().skip(start) {
+            if step.begin_ps > span.end_ps() {
+                break;
+            }
+            if step.end_ps() < span.begin_ps {
+                only_past &= step.begin_ps <= step.end_ps();
+                if only_past {
+                    (self.passed, self.passed_ps) = (at + 1, span.begin_ps);
+                }
+                continue;
+            }
+            self.current = Some(at);
+            return overlap(step, span).then_some(at);
+        }
+        None
+    }
+}
+
+/// Whether two spans meet, ends included.
+fn overlap(a: Timespan, b: Timespan) -> bool {
+    a.begin_ps <= b.end_ps() && b.begin_ps <= a.end_ps()
+}
