@@ -19,7 +19,6 @@ build: ui ## the release binary with the interface inside: target/release/xprof-
 	cargo build --release --locked
 
 serve: build ## build, then serve LOGDIR (the demo) on 127.0.0.1:PORT (8791)
-	@echo "http://127.0.0.1:$(PORT)/"
 	@exec $(BINARY) --logdir $(LOGDIR) --port $(PORT)
 
 test: ui ## everything that needs no browser
