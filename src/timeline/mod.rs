@@ -6,6 +6,7 @@
 //! own events and the added ones; nothing of the file is copied.
 
 mod apply;
+mod derived;
 mod edit;
 mod flow;
 mod forest;
@@ -18,7 +19,10 @@ mod stats;
 mod tpu;
 mod view;
 
+pub mod gpu_event;
+pub mod hlo_symbols;
 pub mod std_sort;
+pub mod tf_op;
 pub mod timespan;
 
 pub use edit::{EventHandle, LineHandle, PlaneChanges, PlaneEditor};

@@ -1,0 +1,282 @@
+//! A derived line in the making: events that are merged while the same thing goes on
+//! (XProf's `DerivedXLineBuilder`).
+//!
+//! Events come in the order of time, each with one metadata for each nesting level. An event whose
+//! metadata is that of the last event of its level makes the last one longer; any other ends the
+//! last events of its level and of all deeper ones.
+
+use crate::timeline::timespan::Timespan;
+
+/// One derived event. Times are absolute, so that the line's start can be set later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DerivedEvent {
+    pub span: Timespan,
+    /// Event metadata id in the plane.
+    pub metadata_id: i64,
+    pub group_id: Option<i64>,
+}
+
+/// What decides whether events are merged, apart from their metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Context {
+    pub group_id: Option<i64>,
+    /// Only compared where both events have one.
+    pub scope_range_id: Option<i64>,
+}
+
+/// The last event of a level.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    event: usize,
+    scope_range_id: Option<i64>,
+}
+
+/// Whether a new event at level 0 was begun: the lines that depend on this one are then reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Outcome {
+    /// No event at level 0 ended.
+    Continued,
+    /// The last event of level 0 ended: [`DerivedLine::reset`] is due on the dependent lines.
+    Reset,
+}
+
+/// A derived line in the making.
+#[derive(Debug)]
+pub(super) struct DerivedLine {
+    pub events: Vec<DerivedEvent>,
+    last: Vec<Option<Last>>,
+    /// On GPU planes a gap of any length is merged over.
+    merges_over_gaps: bool,
+}
+
+impl DerivedLine {
+    pub fn new(is_gpu_plane: bool) -> Self {
+        Self { events: Vec::new(), last: Vec::new(), merges_over_gaps: is_gpu_plane }
+    }
+
+    /// Adds an event without nesting.
+    pub fn add(&mut self, metadata_id: i64, span: Timespan, context: Context) -> Outcome {
+        self.add_at(0, metadata_id, span, context)
+    }
+
+    /// Adds an event for each level, outermost first; all have the same time.
+    pub fn add_levels(
+        &mut self,
+        levels: impl ExactSizeIterator<Item = (i64, Option<i64>)>,
+        span: Timespan,
+        group_id: Option<i64>,
+    ) -> Outcome {
+        let depth = levels.len();
+        let mut outcome = Outcome::Continued;
+        if depth == 0 {
+            return outcome;
+        }
+        for (level, (metadata_id, scope_range_id)) in levels.enumerate() {
+            let context = Context { group_id, scope_range_id };
+            if self.add_at(level, metadata_id, span, context) == Outcome::Reset {
+                outcome = Outcome::Reset;
+            }
+        }
+        self.reset_from(depth);
+        outcome
+    }
+
+    /// Index of the last event of a level, while it goes on.
+    pub fn last_event(&self, level: usize) -> Option<usize> {
+        self.last.get(level).copied().flatten().map(|last| last.event)
+    }
+
+    /// Ends the last events of all levels.
+    pub fn reset(&mut self) {
+        self.reset_from(0);
+    }
+
+    fn add_at(
+        &mut self,
+        level: usize,
+        metadata_id: i64,
+        span: Timespan,
+        context: Context,
+    ) -> Outcome {
+        if self.last.len() <= level {
+            self.last.resize(level + 1, None);
+        }
+        if let Some(last) = self.last[level]
+            && self.continues(last, metadata_id, span, context)
+        {
+            let event = &mut self.events[last.event];
+            event.span = event.span.expanded_to(span);
+            return Outcome::Continued;
+        }
+        self.reset_from(level);
+        self.last[level] =
+            Some(Last { event: self.events.len(), scope_range_id: context.scope_range_id });
+        self.events.push(DerivedEvent { span, metadata_id, group_id: context.group_id });
+        if level == 0 { Outcome::Reset } else { Outcome::Continued }
+    }
+
+    fn continues(&self, last: Last, metadata_id: i64, span: Timespan, context: Context) -> bool {
+        let event = &self.events[last.event];
+        let same_range = match (last.scope_range_id, context.scope_range_id) {
+            (Some(last), Some(new)) => last == new,
+            _ => true,
+        };
+        let gap_end = || {
+            let twice = event.span.duration_ps.wrapping_mul(2);
+            event.span.end_ps().wrapping_add(twice)
+        };
+        event.metadata_id == metadata_id
+            && event.group_id == context.group_id
+            && same_range
+            && (self.merges_over_gaps || context.group_id.is_some() || gap_end() >= span.begin_ps)
+    }
+
+    fn reset_from(&mut self, level: usize) {
+        self.shrink_equal_spans(level);
+        for last in self.last.iter_mut().skip(level) {
+            *last = None;
+        }
+    }
+
+    /// Makes nested events of the same time shorter by a nanosecond a level, so that the trace
+    /// viewer stacks them in a definite order (`AdjustDurationForTraceViewer`). The innermost event
+    /// keeps at least a nanosecond.
+    fn shrink_equal_spans(&mut self, level: usize) {
+        let depth = self.last.iter().skip(level).take_while(|last| last.is_some()).count();
+        if depth < 2 {
+            return;
+        }
+        let open: &[Option<Last>] = &self.last[level..level + depth];
+        let Some(Some(innermost)) = open.last() else { return };
+        let innermost_ns = self.events[innermost.event].span.duration_ps / 1000;
+        let most_ns = innermost_ns.wrapping_sub(1) as i64;
+        let mut shrink_ns: i64 = 0;
+        let mut outer: Option<Timespan> = None;
+        for last in open.iter().flatten() {
+            let span = self.events[last.event].span;
+            if shrink_ns < most_ns && outer == Some(span) {
+                shrink_ns += 1;
+            }
+            outer = Some(span);
+            if shrink_ns != 0 {
+                let end_ps = span.end_ps().wrapping_sub(1000 * shrink_ns as u64);
+                self.events[last.event].span = Timespan::from_end_points(span.begin_ps, end_ps);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(begin_ps: u64, duration_ps: u64) -> Timespan {
+        Timespan { begin_ps, duration_ps }
+    }
+
+    fn in_group(group_id: i64) -> Context {
+        Context { group_id: Some(group_id), scope_range_id: None }
+    }
+
+    fn spans(line: &DerivedLine) -> Vec<(i64, u64, u64)> {
+        line.events
+            .iter()
+            .map(|event| (event.metadata_id, event.span.begin_ps, event.span.duration_ps))
+            .collect()
+    }
+
+    #[test]
+    fn equal_neighbours_of_a_group_are_merged() {
+        let mut line = DerivedLine::new(false);
+        assert_eq!(line.add(1, span(0, 100), in_group(0)), Outcome::Reset);
+        assert_eq!(line.add(1, span(5000, 100), in_group(0)), Outcome::Continued);
+        assert_eq!(line.add(1, span(6000, 100), in_group(1)), Outcome::Reset);
+        assert_eq!(line.add(2, span(7000, 100), in_group(1)), Outcome::Reset);
+        assert_eq!(spans(&line), [(1, 0, 5100), (1, 6000, 100), (2, 7000, 100)]);
+    }
+
+    #[test]
+    fn ungrouped_events_are_merged_over_short_gaps_only() {
+        let add = |is_gpu_plane, begin_ps| {
+            let mut line = DerivedLine::new(is_gpu_plane);
+            let _ = line.add(1, span(0, 100), Context::default());
+            line.add(1, span(begin_ps, 100), Context::default())
+        };
+        assert_eq!(add(false, 300), Outcome::Continued);
+        assert_eq!(add(false, 301), Outcome::Reset);
+        assert_eq!(add(true, 301), Outcome::Continued);
+    }
+
+    #[test]
+    fn scope_ranges_are_compared_where_both_have_one() {
+        let add = |first, second| {
+            let mut line = DerivedLine::new(true);
+            let context = |scope_range_id| Context { group_id: None, scope_range_id };
+            let _ = line.add(1, span(0, 1), context(first));
+            line.add(1, span(1, 1), context(second))
+        };
+        assert_eq!(add(Some(1), Some(1)), Outcome::Continued);
+        assert_eq!(add(Some(1), None), Outcome::Continued);
+        assert_eq!(add(None, Some(1)), Outcome::Continued);
+        assert_eq!(add(Some(1), Some(2)), Outcome::Reset);
+    }
+
+    fn add_scopes(line: &mut DerivedLine, scopes: &[i64], span: Timespan) {
+        let levels = scopes.iter().map(|&id| (id, None));
+        let _ = line.add_levels(levels, span, None);
+    }
+
+    #[test]
+    fn nested_events_of_equal_time_shrink_by_a_nanosecond_a_level() {
+        let mut line = DerivedLine::new(true);
+        add_scopes(&mut line, &[1, 2, 3], span(0, 9000));
+        line.reset();
+        assert_eq!(spans(&line), [(1, 0, 9000), (2, 0, 8000), (3, 0, 7000)]);
+    }
+
+    #[test]
+    fn the_innermost_event_keeps_a_nanosecond() {
+        let shrunk = |duration_ps| {
+            let mut line = DerivedLine::new(true);
+            add_scopes(&mut line, &[1, 2, 3, 4], span(0, duration_ps));
+            line.reset();
+            spans(&line).into_iter().map(|(_, _, duration_ps)| duration_ps).collect::<Vec<_>>()
+        };
+        assert_eq!(shrunk(3000), [3000, 2000, 1000, 1000]);
+        assert_eq!(shrunk(1999), [1999; 4]);
+        assert_eq!(shrunk(0), [0; 4]);
+    }
+
+    #[test]
+    fn an_inner_event_ends_with_the_outer_one() {
+        let mut line = DerivedLine::new(true);
+        add_scopes(&mut line, &[1, 2], span(0, 1000));
+        add_scopes(&mut line, &[1, 3], span(2000, 1000));
+        add_scopes(&mut line, &[4, 3], span(4000, 1000));
+        line.reset();
+        assert_eq!(
+            spans(&line),
+            [(1, 0, 3000), (2, 0, 1000), (3, 2000, 1000), (4, 4000, 1000), (3, 4000, 1000)]
+        );
+    }
+
+    #[test]
+    fn a_shallower_event_ends_deeper_ones() {
+        let mut line = DerivedLine::new(true);
+        add_scopes(&mut line, &[1, 2], span(0, 1000));
+        add_scopes(&mut line, &[1], span(1000, 1000));
+        add_scopes(&mut line, &[1, 2], span(2000, 1000));
+        assert_eq!(spans(&line), [(1, 0, 3000), (2, 0, 1000), (2, 2000, 1000)]);
+        assert_eq!(line.last_event(1), Some(2));
+    }
+
+    #[test]
+    fn no_scopes_leave_the_last_events_open() {
+        let mut line = DerivedLine::new(true);
+        add_scopes(&mut line, &[1], span(0, 10));
+        add_scopes(&mut line, &[], span(10, 10));
+        add_scopes(&mut line, &[1], span(20, 10));
+        assert_eq!(spans(&line), [(1, 0, 30)]);
+    }
+}

@@ -1,0 +1,4 @@
+//! Derived lines (XProf's `GenerateDerivedTimeLines`).
+
+mod host_offload;
+mod line;
