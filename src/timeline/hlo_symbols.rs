@@ -3,9 +3,10 @@
 //! `/host:metadata` holds a whole HLO module for each program. Only names and metadata of its
 //! instructions are read here, and only of programs that are asked for.
 
+use super::Timeline;
 use crate::wire::{Reader, Value, WireError};
-use crate::xplane::schema::{self, StatType};
-use crate::xplane::{Space, StatValue};
+use crate::xplane::StatValue;
+use crate::xplane::schema::{METADATA_PLANE, StatType};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -57,23 +58,15 @@ impl Symbol<'_> {
 
 impl<'a> HloSymbols<'a> {
     /// Finds the programs; reads none of them yet.
-    pub fn find(space: &'a Space) -> Self {
+    pub fn find(timeline: &'a Timeline) -> Self {
         let mut symbols = Self::default();
-        for plane in space.planes().filter(|plane| plane.name() == schema::METADATA_PLANE) {
-            let stats = plane.stat_metadata();
-            for metadata in plane.event_metadata().iter(space) {
-                let first = |wanted| {
-                    let is_wanted = |id| stats.stat_type(id) == Some(wanted);
-                    metadata.stats().find(|stat| is_wanted(stat.metadata_id))
-                };
-                let Some(hlo_proto) = first(StatType::HloProto) else { continue };
+        for plane in timeline.planes().filter(|plane| plane.name() == METADATA_PLANE) {
+            for metadata in plane.all_event_metadata() {
+                let Some(hlo_proto) = metadata.stat(StatType::HloProto) else { continue };
                 let StatValue::Bytes(hlo_proto) = hlo_proto.value else { continue };
-                let program_id = match first(StatType::ProgramId).map(|stat| stat.value) {
-                    None => metadata.id() as u64,
-                    Some(StatValue::Uint(id)) => id,
-                    Some(StatValue::Int(id)) => id as u64,
-                    Some(_) => 0,
-                };
+                let program_id = metadata
+                    .stat(StatType::ProgramId)
+                    .map_or(metadata.id() as u64, |stat| stat.int_or_uint_value());
                 if let Entry::Vacant(vacant) = symbols.programs.entry(program_id) {
                     vacant.insert(Program { hlo_proto, instructions: OnceLock::new() });
                 }
@@ -165,6 +158,7 @@ mod tests {
     use super::*;
     use crate::store::Bytes;
     use crate::wire::write::{bytes_field, varint_field};
+    use crate::xplane::Space;
 
     fn message(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -187,7 +181,7 @@ mod tests {
     }
 
     /// A profile with one program under metadata id 7, program id -5.
-    fn profile(hlo_proto: &[u8]) -> Space {
+    fn profile(hlo_proto: &[u8]) -> Timeline {
         let stat_metadata = |id: u64, name: &str| {
             let value = message(|out| {
                 varint_field(out, 1, id);
@@ -216,12 +210,13 @@ mod tests {
             bytes_field(out, 2, &event_metadata);
         });
         let plane = message(|out| {
-            bytes_field(out, 2, schema::METADATA_PLANE.as_bytes());
+            bytes_field(out, 2, METADATA_PLANE.as_bytes());
             bytes_field(out, 4, &entry);
             bytes_field(out, 5, &stat_metadata(1, StatType::HloProto.name()));
             bytes_field(out, 5, &stat_metadata(2, StatType::ProgramId.name()));
         });
-        Space::parse(Bytes::from_vec(message(|out| bytes_field(out, 1, &plane)))).unwrap()
+        let space = Bytes::from_vec(message(|out| bytes_field(out, 1, &plane)));
+        Timeline::unprocessed(Space::parse(space).unwrap())
     }
 
     #[test]
@@ -231,8 +226,8 @@ mod tests {
             bytes_field(out, 2, &instruction("mul.2", "", None));
         });
         let module = message(|out| bytes_field(out, 3, &computation));
-        let space = profile(&message(|out| bytes_field(out, 1, &module)));
-        let symbols = HloSymbols::find(&space);
+        let timeline = profile(&message(|out| bytes_field(out, 1, &module)));
+        let symbols = HloSymbols::find(&timeline);
         let add = symbols.resolve(-5_i64 as u64, "add.1").unwrap();
         assert_eq!(add.op_full_name(), "jit(f)/add:");
         assert_eq!(add.source_info(), "model.py:12");
@@ -245,7 +240,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_module_have_no_symbols() {
-        let space = profile(b"\x0a\xff");
-        assert_eq!(HloSymbols::find(&space).resolve(-5_i64 as u64, "add.1"), None);
+        let timeline = profile(b"\x0a\xff");
+        assert_eq!(HloSymbols::find(&timeline).resolve(-5_i64 as u64, "add.1"), None);
     }
 }

@@ -120,6 +120,8 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     fn seen(begin_ps: u64, duration_ps: u64) -> Seen {

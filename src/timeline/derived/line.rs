@@ -5,14 +5,14 @@
 //! metadata is that of the last event of its level makes the last one longer; any other ends the
 //! last events of its level and of all deeper ones.
 
+use crate::timeline::MetadataIndex;
 use crate::timeline::timespan::Timespan;
 
 /// One derived event. Times are absolute, so that the line's start can be set later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DerivedEvent {
     pub span: Timespan,
-    /// Event metadata id in the plane.
-    pub metadata_id: i64,
+    pub metadata: MetadataIndex,
     pub group_id: Option<i64>,
 }
 
@@ -56,14 +56,14 @@ impl DerivedLine {
     }
 
     /// Adds an event without nesting.
-    pub fn add(&mut self, metadata_id: i64, span: Timespan, context: Context) -> Outcome {
-        self.add_at(0, metadata_id, span, context)
+    pub fn add(&mut self, metadata: MetadataIndex, span: Timespan, context: Context) -> Outcome {
+        self.add_at(0, metadata, span, context)
     }
 
     /// Adds an event for each level, outermost first; all have the same time.
     pub fn add_levels(
         &mut self,
-        levels: impl ExactSizeIterator<Item = (i64, Option<i64>)>,
+        levels: impl ExactSizeIterator<Item = (MetadataIndex, Option<i64>)>,
         span: Timespan,
         group_id: Option<i64>,
     ) -> Outcome {
@@ -72,9 +72,9 @@ impl DerivedLine {
         if depth == 0 {
             return outcome;
         }
-        for (level, (metadata_id, scope_range_id)) in levels.enumerate() {
+        for (level, (metadata, scope_range_id)) in levels.enumerate() {
             let context = Context { group_id, scope_range_id };
-            if self.add_at(level, metadata_id, span, context) == Outcome::Reset {
+            if self.add_at(level, metadata, span, context) == Outcome::Reset {
                 outcome = Outcome::Reset;
             }
         }
@@ -95,7 +95,7 @@ impl DerivedLine {
     fn add_at(
         &mut self,
         level: usize,
-        metadata_id: i64,
+        metadata: MetadataIndex,
         span: Timespan,
         context: Context,
     ) -> Outcome {
@@ -103,7 +103,7 @@ impl DerivedLine {
             self.last.resize(level + 1, None);
         }
         if let Some(last) = self.last[level]
-            && self.continues(last, metadata_id, span, context)
+            && self.continues(last, metadata, span, context)
         {
             let event = &mut self.events[last.event];
             event.span = event.span.expanded_to(span);
@@ -112,11 +112,17 @@ impl DerivedLine {
         self.reset_from(level);
         self.last[level] =
             Some(Last { event: self.events.len(), scope_range_id: context.scope_range_id });
-        self.events.push(DerivedEvent { span, metadata_id, group_id: context.group_id });
+        self.events.push(DerivedEvent { span, metadata, group_id: context.group_id });
         if level == 0 { Outcome::Reset } else { Outcome::Continued }
     }
 
-    fn continues(&self, last: Last, metadata_id: i64, span: Timespan, context: Context) -> bool {
+    fn continues(
+        &self,
+        last: Last,
+        metadata: MetadataIndex,
+        span: Timespan,
+        context: Context,
+    ) -> bool {
         let event = &self.events[last.event];
         let same_range = match (last.scope_range_id, context.scope_range_id) {
             (Some(last), Some(new)) => last == new,
@@ -126,7 +132,7 @@ impl DerivedLine {
             let twice = event.span.duration_ps.wrapping_mul(2);
             event.span.end_ps().wrapping_add(twice)
         };
-        event.metadata_id == metadata_id
+        event.metadata == metadata
             && event.group_id == context.group_id
             && same_range
             && (self.merges_over_gaps || context.group_id.is_some() || gap_end() >= span.begin_ps)
@@ -179,10 +185,10 @@ mod tests {
         Context { group_id: Some(group_id), scope_range_id: None }
     }
 
-    fn spans(line: &DerivedLine) -> Vec<(i64, u64, u64)> {
+    fn spans(line: &DerivedLine) -> Vec<(MetadataIndex, u64, u64)> {
         line.events
             .iter()
-            .map(|event| (event.metadata_id, event.span.begin_ps, event.span.duration_ps))
+            .map(|event| (event.metadata, event.span.begin_ps, event.span.duration_ps))
             .collect()
     }
 
@@ -222,7 +228,7 @@ mod tests {
         assert_eq!(add(Some(1), Some(2)), Outcome::Reset);
     }
 
-    fn add_scopes(line: &mut DerivedLine, scopes: &[i64], span: Timespan) {
+    fn add_scopes(line: &mut DerivedLine, scopes: &[MetadataIndex], span: Timespan) {
         let levels = scopes.iter().map(|&id| (id, None));
         let _ = line.add_levels(levels, span, None);
     }
