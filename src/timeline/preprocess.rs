@@ -3,7 +3,7 @@
 use super::flow::{FlowDirection, FlowRule, mix};
 use super::forest::Forest;
 use super::model::PlaneData;
-use super::{Timeline, hlo_fix, mutate, tpu};
+use super::{Timeline, derived, hlo_fix, mutate, tpu};
 use crate::xplane::schema::{
     EventType, StatType, TPU_PLANE_PREFIX, is_device_plane, is_host_plane,
 };
@@ -22,6 +22,7 @@ impl Timeline {
         }
         timeline.add_contexts_and_flows();
         timeline.group();
+        derived::generate(&mut timeline);
         timeline
     }
 
