@@ -78,6 +78,14 @@ impl PlaneData {
         });
         let indexes: Vec<_> =
             changes.groups.iter().map(|&(event, id)| (event, self.group_index(id))).collect();
+        let columns: Vec<_> = changes
+            .group_columns
+            .into_iter()
+            .map(|(first, column)| {
+                let indexes: Vec<_> = column.ids.iter().map(|&id| self.group_index(id)).collect();
+                (first, column.numbers, indexes)
+            })
+            .collect();
         let line = &mut self.lines[place];
         if changes.name.is_some() {
             line.name = changes.name;
@@ -93,6 +101,17 @@ impl PlaneData {
             line.added.metadata.extend(changes.events.metadata);
             line.added.offset_ps.extend(changes.events.offset_ps);
             line.added.duration_ps.extend(changes.events.duration_ps);
+        }
+        for (column_first, numbers, indexes) in columns {
+            if numbers.iter().any(|&number| number != 0) {
+                line.mark_mut(first);
+                let start = first as usize + column_first;
+                for (mark, number) in line.marks[start..].iter_mut().zip(numbers) {
+                    if number != 0 {
+                        mark.set_group(indexes[number as usize - 1], false);
+                    }
+                }
+            }
         }
         for (event, index) in indexes {
             line.mark_mut(first + event).set_group(index, false);

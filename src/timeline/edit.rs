@@ -47,6 +47,14 @@ pub struct PlaneChanges {
     pub(super) display_ids: Vec<(usize, i64)>,
 }
 
+/// The group of each event of a run of events, as one number into a table.
+#[derive(Debug, Default, Clone)]
+pub(super) struct GroupColumn {
+    /// 0 for none, else one more than the place in `ids`.
+    pub numbers: Vec<u32>,
+    pub ids: Vec<i64>,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct LineChanges {
     /// Place of a line that was there before.
@@ -57,6 +65,8 @@ pub(super) struct LineChanges {
     /// Timestamp that offsets of added events count from.
     present_timestamp_ns: i64,
     pub events: AddedEvents,
+    /// Groups of events that were added as columns: index of the first, then one for each.
+    pub group_columns: Vec<(usize, GroupColumn)>,
     pub groups: Vec<(u32, i64)>,
     pub stats: Vec<(u32, AddedStat)>,
 }
@@ -249,6 +259,31 @@ impl<'a> PlaneEditor<'a> {
         let line_ps = self.line_timestamp_ns(line).wrapping_mul(1000);
         let offset_ps = (timestamp_ps as i64).wrapping_sub(line_ps);
         self.add_event(line, metadata, offset_ps, duration_ps as i64)
+    }
+
+    /// Adds many events with their groups; gives the handle of the first.
+    pub(super) fn add_events(
+        &mut self,
+        line: LineHandle,
+        mut events: AddedEvents,
+        groups: GroupColumn,
+    ) -> EventHandle {
+        let changes = &mut self.changes.lines[line.0];
+        let first = changes.events.len();
+        changes.group_columns.push((first, groups));
+        if first == 0 {
+            changes.events = events;
+        } else {
+            changes.events.metadata.append(&mut events.metadata);
+            changes.events.offset_ps.append(&mut events.offset_ps);
+            changes.events.duration_ps.append(&mut events.duration_ps);
+        }
+        EventHandle { line, index: first }
+    }
+
+    /// The event that was added to the same line `count` events later.
+    pub(super) fn later_event(&self, event: EventHandle, count: usize) -> EventHandle {
+        EventHandle { index: event.index + count, ..event }
     }
 
     /// Offset of an added event, picoseconds after its line's timestamp.

@@ -61,6 +61,26 @@ impl<'a> Event<'a> {
         Stats { space: self.space, source: Source::Event(self.fields()) }
     }
 
+    /// Whether the event has a stat with one of these metadata ids, without decoding any value.
+    #[inline]
+    pub fn has_stat_of(&self, ids: &[i64]) -> bool {
+        let mut reader = self.fields();
+        while let Ok(Some((field, value))) = reader.next_field() {
+            if let (4, Value::Bytes(payload, _)) = (field, value) {
+                // Profilers write the id first; what does not start with it is read in full.
+                let mut stat = Reader::new(payload);
+                let id = match stat.next_field() {
+                    Ok(Some((1, Value::Varint(id)))) => id as i64,
+                    _ => Stat::decode(payload).metadata_id,
+                };
+                if ids.contains(&id) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
     /// Offset of the event's length prefix in the file: a handle that fits a column.
     pub fn position(&self) -> u64 {
         self.position

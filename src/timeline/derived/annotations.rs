@@ -140,7 +140,7 @@ impl<'a> Deriver<'a, '_, '_> {
                 lines.add(&self.framework_ops, resolved, event.span, &stats, &range_ids);
             }
         }
-        self.write(&lines, stream, first_line_id, start_ns);
+        self.write(lines, stream, first_line_id, start_ns);
     }
 
     /// Finds or makes the metadata for an annotation; each is looked at once.
@@ -203,12 +203,12 @@ impl<'a> Deriver<'a, '_, '_> {
         }
     }
 
-    fn write(&mut self, lines: &Lines, stream: i64, first_line_id: i64, timestamp_ns: i64) {
+    fn write(&mut self, lines: Lines, stream: i64, first_line_id: i64, timestamp_ns: i64) {
         let editor = &mut self.editor;
-        let mut write = |id: i64, name: &str, line: &DerivedLine, stats: Vec<EventStat>| {
+        let mut write = |id: i64, name: &str, line: DerivedLine, stats: Vec<EventStat>| {
             let id = first_line_id + id - THREAD_ID_TF_NAME_SCOPE;
             let name = format!("{name} - from #{stream}");
-            NewLine { id, name: &name, timestamp_ns, events: &line.events }.write(editor, stats);
+            NewLine { id, name: &name, timestamp_ns, events: line.events }.write(editor, stats);
         };
         let graph_nodes = lines.graph_nodes.iter().flat_map(|(&event, &(graph, correlation))| {
             let graph = (event, StatType::CudaGraphId.name(), AddedValue::Uint(graph));
@@ -216,12 +216,12 @@ impl<'a> Deriver<'a, '_, '_> {
                 correlation.map(|id| (event, StatType::CorrelationId.name(), AddedValue::Int(id)));
             std::iter::once(graph).chain(correlation)
         });
-        write(THREAD_ID_TF_OP, schema::FRAMEWORK_OP_LINE, &lines.framework.ops, Vec::new());
-        let scopes = &lines.framework.scopes;
+        write(THREAD_ID_TF_OP, schema::FRAMEWORK_OP_LINE, lines.framework.ops, Vec::new());
+        let scopes = lines.framework.scopes;
         write(THREAD_ID_TF_NAME_SCOPE, schema::NAME_SCOPE_LINE, scopes, Vec::new());
-        write(THREAD_ID_HLO_OP, schema::XLA_OP_LINE, &lines.hlo_ops, graph_nodes.collect());
-        write(THREAD_ID_HLO_MODULE, schema::XLA_MODULE_LINE, &lines.modules, Vec::new());
-        write(THREAD_ID_SOURCE, schema::SOURCE_LINE, &lines.source, Vec::new());
+        write(THREAD_ID_HLO_OP, schema::XLA_OP_LINE, lines.hlo_ops, graph_nodes.collect());
+        write(THREAD_ID_HLO_MODULE, schema::XLA_MODULE_LINE, lines.modules, Vec::new());
+        write(THREAD_ID_SOURCE, schema::SOURCE_LINE, lines.source, Vec::new());
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Events {
     pub events: Vec<Timed<Gathered>>,
     /// No group, then the groups of the plane, then those that only stats of the file name.
     pub groups: Vec<Option<i64>>,
+    /// For each line whether its events are in nesting order, no two of equal times.
+    pub sorted_lines: Vec<bool>,
 }
 
 /// An event whose own stats say more than its metadata.
@@ -38,13 +40,38 @@ struct Special<'a> {
 }
 
 struct Run<'a> {
+    line: usize,
     events: Vec<Timed<Gathered>>,
     specials: Vec<Special<'a>>,
+    order: Order,
+}
+
+/// Whether offsets of events are in nesting order.
+#[derive(Debug, Clone, Copy, Default)]
+struct Order {
+    /// First and last event.
+    ends: Option<(Timespan, Timespan)>,
+    is_broken: bool,
+}
+
+impl Order {
+    /// The order of what comes after one another.
+    fn then(self, next: Self) -> Self {
+        match (self.ends, next.ends) {
+            (None, _) => next,
+            (_, None) => self,
+            (Some((first, before)), Some((after, last))) => Self {
+                ends: Some((first, last)),
+                is_broken: self.is_broken || next.is_broken || !before.nests_before(&after),
+            },
+        }
+    }
 }
 
 /// The stats that count, by metadata id.
 struct Wanted {
-    ids: Vec<(i64, StatType)>,
+    ids: Vec<i64>,
+    types: Vec<StatType>,
 }
 
 /// Reads the events: those that add something to derived lines, or all. Recipes of events with
@@ -76,8 +103,10 @@ fn collect<'a>(plane: PlaneView<'a>, runs: Vec<Run<'a>>, recipes: &mut Recipes<'
     let mut groups: Vec<Option<i64>> = std::iter::once(None).chain(marks).collect();
     let mut group_indexes: HashMap<i64, u32> = HashMap::new();
     let mut special_recipes: HashMap<(MetadataIndex, Texts<'a>), u32> = HashMap::new();
+    let mut orders = vec![Order::default(); plane.line_count()];
     let mut events = Vec::with_capacity(runs.iter().map(|run| run.events.len()).sum());
     for mut run in runs {
+        orders[run.line] = orders[run.line].then(run.order);
         for Special { event, recipe } in run.specials {
             let item = &mut run.events[event].item;
             if let Some(id) = recipe.group_id {
@@ -94,7 +123,8 @@ fn collect<'a>(plane: PlaneView<'a>, runs: Vec<Run<'a>>, recipes: &mut Recipes<'
         }
         events.append(&mut run.events);
     }
-    Events { events, groups }
+    let sorted_lines = orders.iter().map(|order| !order.is_broken).collect();
+    Events { events, groups, sorted_lines }
 }
 
 type Texts<'a> = (Option<&'a str>, Option<&'a str>, bool);
@@ -103,19 +133,21 @@ impl Wanted {
     fn of_plane(plane: PlaneView<'_>) -> Self {
         let file = plane.file();
         let entries = file.stat_metadata().iter(file.space());
-        let ids = entries.filter_map(|entry| match entry.stat_type()? {
+        let wanted = entries.filter_map(|entry| match entry.stat_type()? {
             wanted @ (StatType::TfOp
             | StatType::SourceInfo
             | StatType::IsAsync
             | StatType::GroupId) => Some((entry.key(), wanted)),
             _ => None,
         });
-        Self { ids: ids.collect() }
+        let (ids, types) = wanted.unzip();
+        Self { ids, types }
     }
 
     #[inline]
     fn stat_type(&self, id: i64) -> Option<StatType> {
-        self.ids.iter().find(|(wanted, _)| *wanted == id).map(|&(_, stat_type)| stat_type)
+        let place = self.ids.iter().position(|&wanted| wanted == id)?;
+        self.types.get(place).copied()
     }
 }
 
@@ -132,10 +164,18 @@ impl<'a> Reader<'_, 'a> {
         let is_target = [THREAD_ID_TF_OP, THREAD_ID_TF_NAME_SCOPE, THREAD_ID_SOURCE];
         let line_ns =
             if is_target.contains(&line.id()) { self.start_ns } else { line.timestamp_ns() };
-        let mut run = Run { events: Vec::new(), specials: Vec::new() };
+        let mut run = Run {
+            line: line.index(),
+            events: Vec::new(),
+            specials: Vec::new(),
+            order: Order::default(),
+        };
         for place in places {
             let event = line.event(place);
             let span = Timespan::on_line(line_ns, event.offset_ps(), event.duration_ps());
+            let on_line = Timespan::on_line(0, event.offset_ps(), event.duration_ps());
+            let order = Order { ends: Some((on_line, on_line)), is_broken: false };
+            run.order = run.order.then(order);
             self.read_event(event, span, &mut run);
         }
         run
@@ -171,8 +211,9 @@ impl<'a> Reader<'_, 'a> {
         if recipe.group_id.is_some() {
             special = Some(*recipe);
         }
-        if !self.wanted.ids.is_empty() {
-            for stat in event.file()?.stats() {
+        let Some(file) = event.file() else { return special };
+        if !self.wanted.ids.is_empty() && file.has_stat_of(&self.wanted.ids) {
+            for stat in file.stats() {
                 let Some(stat_type) = self.wanted.stat_type(stat.metadata_id) else { continue };
                 let stat = event.line().plane().resolve(stat);
                 let special = special.get_or_insert(*recipe);

@@ -1,7 +1,7 @@
 //! The `Launch Stats` line of a GPU: how many launches each step made on the host, and how long
 //! they took (XProf's `DeriveEventsFromHostTrace`).
 
-use super::line::DerivedEvent;
+use super::line::DerivedEvents;
 use super::new_line::{EventStat, NewLine};
 use crate::timeline::gpu_event::LaunchEventStats;
 use crate::timeline::timespan::Timespan;
@@ -84,25 +84,22 @@ pub(super) fn derive(
     groups: &GroupMetadataMap,
 ) -> PlaneChanges {
     let mut editor = PlaneEditor::new(plane);
-    let mut events = Vec::new();
+    let mut events = DerivedEvents::default();
     let mut stats: Vec<EventStat> = Vec::new();
     for (&group_id, group) in launches {
         let Some(known) = groups.get(&group_id) else { continue };
         let name = format!("Launch Stats for {}", known.name);
-        stats.push((events.len(), "num_launches", AddedValue::Int(group.count)));
-        stats.push((events.len(), "max_launch_time_us", AddedValue::Double(group.longest_us())));
-        stats.push((events.len(), "avg_launch_time_us", AddedValue::Double(group.average_us())));
-        events.push(DerivedEvent {
-            span: group.span,
-            metadata: editor.get_or_create_event_metadata(&name),
-            group_id: Some(group_id),
-        });
+        let metadata = editor.get_or_create_event_metadata(&name);
+        let event = events.push(metadata, group.span, Some(group_id));
+        stats.push((event, "num_launches", AddedValue::Int(group.count)));
+        stats.push((event, "max_launch_time_us", AddedValue::Double(group.longest_us())));
+        stats.push((event, "avg_launch_time_us", AddedValue::Double(group.average_us())));
     }
     NewLine {
         id: THREAD_ID_KERNEL_LAUNCH,
         name: KERNEL_LAUNCH_LINE,
         timestamp_ns: plane.start_timestamp_ns().min(host_start_ns),
-        events: &events,
+        events,
     }
     .write(&mut editor, stats);
     editor.finish()

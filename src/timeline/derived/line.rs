@@ -6,14 +6,61 @@
 //! last events of its level and of all deeper ones.
 
 use crate::timeline::MetadataIndex;
+use crate::timeline::edit::GroupColumn;
 use crate::timeline::timespan::Timespan;
 
-/// One derived event. Times are absolute, so that the line's start can be set later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DerivedEvent {
-    pub span: Timespan,
-    pub metadata: MetadataIndex,
-    pub group_id: Option<i64>,
+/// Derived events as columns. Times are absolute, so that the line's start can be set later.
+#[derive(Debug, Default)]
+pub(super) struct DerivedEvents {
+    pub begin_ps: Vec<u64>,
+    pub duration_ps: Vec<u64>,
+    pub metadata: Vec<MetadataIndex>,
+    pub groups: GroupColumn,
+}
+
+impl DerivedEvents {
+    pub fn len(&self) -> usize {
+        self.metadata.len()
+    }
+
+    /// Adds an event; gives its index.
+    pub fn push(
+        &mut self,
+        metadata: MetadataIndex,
+        span: Timespan,
+        group_id: Option<i64>,
+    ) -> usize {
+        self.begin_ps.push(span.begin_ps);
+        self.duration_ps.push(span.duration_ps);
+        self.metadata.push(metadata);
+        let number = group_id.map_or(0, |id| self.group_number(id));
+        self.groups.numbers.push(number);
+        self.len() - 1
+    }
+
+    fn group_number(&mut self, id: i64) -> u32 {
+        // Mostly that of the event before.
+        let known = self.groups.ids.iter().rposition(|&known| known == id);
+        let place = known.unwrap_or_else(|| {
+            self.groups.ids.push(id);
+            self.groups.ids.len() - 1
+        });
+        place as u32 + 1
+    }
+
+    pub fn span(&self, event: usize) -> Timespan {
+        Timespan { begin_ps: self.begin_ps[event], duration_ps: self.duration_ps[event] }
+    }
+
+    fn set_span(&mut self, event: usize, span: Timespan) {
+        self.begin_ps[event] = span.begin_ps;
+        self.duration_ps[event] = span.duration_ps;
+    }
+
+    pub fn group_id(&self, event: usize) -> Option<i64> {
+        let place = self.groups.numbers[event].checked_sub(1)?;
+        self.groups.ids.get(place as usize).copied()
+    }
 }
 
 /// What decides whether events are merged, apart from their metadata.
@@ -28,7 +75,7 @@ pub(super) struct Context {
 #[derive(Debug, Clone, Copy)]
 struct Last {
     event: usize,
-    scope_range_id: Option<i64>,
+    context: Context,
 }
 
 /// Whether a new event at level 0 was begun: the lines that depend on this one are then reset.
@@ -44,7 +91,7 @@ pub(super) enum Outcome {
 /// A derived line in the making.
 #[derive(Debug)]
 pub(super) struct DerivedLine {
-    pub events: Vec<DerivedEvent>,
+    pub events: DerivedEvents,
     last: Vec<Option<Last>>,
     /// On GPU planes a gap of any length is merged over.
     merges_over_gaps: bool,
@@ -52,7 +99,7 @@ pub(super) struct DerivedLine {
 
 impl DerivedLine {
     pub fn new(is_gpu_plane: bool) -> Self {
-        Self { events: Vec::new(), last: Vec::new(), merges_over_gaps: is_gpu_plane }
+        Self { events: DerivedEvents::default(), last: Vec::new(), merges_over_gaps: is_gpu_plane }
     }
 
     /// Adds an event without nesting.
@@ -105,14 +152,13 @@ impl DerivedLine {
         if let Some(last) = self.last[level]
             && self.continues(last, metadata, span, context)
         {
-            let event = &mut self.events[last.event];
-            event.span = event.span.expanded_to(span);
+            let whole = self.events.span(last.event).expanded_to(span);
+            self.events.set_span(last.event, whole);
             return Outcome::Continued;
         }
         self.reset_from(level);
-        self.last[level] =
-            Some(Last { event: self.events.len(), scope_range_id: context.scope_range_id });
-        self.events.push(DerivedEvent { span, metadata, group_id: context.group_id });
+        let event = self.events.push(metadata, span, context.group_id);
+        self.last[level] = Some(Last { event, context });
         if level == 0 { Outcome::Reset } else { Outcome::Continued }
     }
 
@@ -123,19 +169,19 @@ impl DerivedLine {
         span: Timespan,
         context: Context,
     ) -> bool {
-        let event = &self.events[last.event];
-        let same_range = match (last.scope_range_id, context.scope_range_id) {
+        let same_range = match (last.context.scope_range_id, context.scope_range_id) {
             (Some(last), Some(new)) => last == new,
             _ => true,
         };
-        let gap_end = || {
-            let twice = event.span.duration_ps.wrapping_mul(2);
-            event.span.end_ps().wrapping_add(twice)
+        let is_near = || {
+            let before = self.events.span(last.event);
+            let twice = before.duration_ps.wrapping_mul(2);
+            before.end_ps().wrapping_add(twice) >= span.begin_ps
         };
-        event.metadata == metadata
-            && event.group_id == context.group_id
+        self.events.metadata[last.event] == metadata
+            && last.context.group_id == context.group_id
             && same_range
-            && (self.merges_over_gaps || context.group_id.is_some() || gap_end() >= span.begin_ps)
+            && (self.merges_over_gaps || context.group_id.is_some() || is_near())
     }
 
     fn reset_from(&mut self, level: usize) {
@@ -155,19 +201,19 @@ impl DerivedLine {
         }
         let open: &[Option<Last>] = &self.last[level..level + depth];
         let Some(Some(innermost)) = open.last() else { return };
-        let innermost_ns = self.events[innermost.event].span.duration_ps / 1000;
+        let innermost_ns = self.events.duration_ps[innermost.event] / 1000;
         let most_ns = innermost_ns.wrapping_sub(1) as i64;
         let mut shrink_ns: i64 = 0;
         let mut outer: Option<Timespan> = None;
         for last in open.iter().flatten() {
-            let span = self.events[last.event].span;
+            let span = self.events.span(last.event);
             if shrink_ns < most_ns && outer == Some(span) {
                 shrink_ns += 1;
             }
             outer = Some(span);
             if shrink_ns != 0 {
                 let end_ps = span.end_ps().wrapping_sub(1000 * shrink_ns as u64);
-                self.events[last.event].span = Timespan::from_end_points(span.begin_ps, end_ps);
+                self.events.set_span(last.event, Timespan::from_end_points(span.begin_ps, end_ps));
             }
         }
     }
@@ -186,9 +232,11 @@ mod tests {
     }
 
     fn spans(line: &DerivedLine) -> Vec<(MetadataIndex, u64, u64)> {
-        line.events
-            .iter()
-            .map(|event| (event.metadata, event.span.begin_ps, event.span.duration_ps))
+        let events = &line.events;
+        (0..events.len())
+            .map(|event| {
+                (events.metadata[event], events.begin_ps[event], events.duration_ps[event])
+            })
             .collect()
     }
 

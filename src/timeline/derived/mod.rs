@@ -16,7 +16,7 @@ mod tensor_core;
 mod testing;
 
 use super::hlo_symbols::HloSymbols;
-use super::{PlaneChanges, Timeline};
+use super::{PlaneChanges, Timeline, apply};
 use crate::xplane::schema::{GPU_PLANE_PREFIX, HOST_THREADS_PLANE, is_tensor_core_plane};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -89,12 +89,25 @@ fn derive_launches(timeline: &mut Timeline, gpus: &[usize]) {
 
 fn derive_tensor_cores(timeline: &mut Timeline, cores: &[usize]) {
     let derive = |&core: &usize| tensor_core::derive(timeline.plane(core));
-    let changes = cores.par_iter().map(derive).collect();
-    apply_all(timeline, changes);
-    for &core in cores {
+    let derived: Vec<_> = cores.par_iter().map(derive).collect();
+    for (&core, lines) in cores.iter().zip(derived) {
+        timeline.apply(lines.changes);
+        sort_lines(timeline, core, &lines.sorted_lines);
         timeline.remove_empty_lines(core);
-        timeline.sort_plane(core);
     }
+}
+
+/// Sorts the events of each line by offset, the longer first (`SortXPlane`), save on lines that
+/// are known to be sorted and got no events.
+fn sort_lines(timeline: &mut Timeline, plane: usize, sorted: &[bool]) {
+    let file = timeline.space.plane(plane);
+    let lines = &mut timeline.planes[plane].lines;
+    lines.par_iter_mut().enumerate().for_each(|(index, line)| {
+        let is_sorted = sorted.get(index).is_some_and(|&sorted| sorted);
+        if !is_sorted || line.added.len() != 0 {
+            apply::sort_line(file, line);
+        }
+    });
 }
 
 #[cfg(test)]

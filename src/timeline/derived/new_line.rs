@@ -1,6 +1,7 @@
 //! Writing a finished derived line into a plane.
 
-use super::line::DerivedEvent;
+use super::line::DerivedEvents;
+use crate::timeline::model::AddedEvents;
 use crate::timeline::{AddedValue, PlaneEditor};
 
 /// A derived line, finished.
@@ -10,29 +11,31 @@ pub(super) struct NewLine<'a> {
     pub name: &'a str,
     /// Start of the line, nanoseconds.
     pub timestamp_ns: i64,
-    pub events: &'a [DerivedEvent],
+    pub events: DerivedEvents,
 }
 
-/// A stat of one event: index of the event, name, value. In the order of events.
+/// A stat of one event: index of the event, name, value.
 pub(super) type EventStat = (usize, &'static str, AddedValue);
 
 impl NewLine<'_> {
     /// Adds the line to a plane, or its events to the line that has its id.
-    pub fn write(&self, editor: &mut PlaneEditor<'_>, stats: impl IntoIterator<Item = EventStat>) {
+    pub fn write(self, editor: &mut PlaneEditor<'_>, stats: impl IntoIterator<Item = EventStat>) {
         let line = editor.get_or_create_line(self.id);
         editor.set_line_name(line, self.name);
         editor.set_line_timestamp_ns(line, self.timestamp_ns);
-        let mut stats = stats.into_iter().peekable();
-        for (index, event) in self.events.iter().enumerate() {
-            let span = event.span;
-            let added = editor.add_event_at(line, event.metadata, span.begin_ps, span.duration_ps);
-            if let Some(group_id) = event.group_id {
-                editor.set_event_group(added, group_id);
-            }
-            while let Some((_, name, value)) = stats.next_if(|(of, ..)| *of == index) {
-                let id = editor.get_or_create_stat(name);
-                editor.add_event_stat(added, id, value);
-            }
+        let line_ps = self.timestamp_ns.wrapping_mul(1000);
+        let DerivedEvents { begin_ps, duration_ps, metadata, groups } = self.events;
+        // The columns keep their memory: only the times are rewritten.
+        let offset = |begin_ps: u64| (begin_ps as i64).wrapping_sub(line_ps);
+        let events = AddedEvents {
+            metadata,
+            offset_ps: begin_ps.into_iter().map(offset).collect(),
+            duration_ps: duration_ps.into_iter().map(|duration_ps| duration_ps as i64).collect(),
+        };
+        let first = editor.add_events(line, events, groups);
+        for (event, name, value) in stats {
+            let id = editor.get_or_create_stat(name);
+            editor.add_event_stat(editor.later_event(first, event), id, value);
         }
     }
 }

@@ -43,17 +43,19 @@ pub(super) fn derive(plane: PlaneView<'_>, groups: &GroupMetadataMap) -> PlaneCh
             let _ = steps.add(metadata, event.span, context);
         }
     }
-    let names = steps.events.iter().enumerate().filter_map(|(index, event)| -> Option<EventStat> {
-        let group = groups.get(&event.group_id?)?;
-        Some((index, StatType::StepName.name(), AddedValue::from(&*group.name)))
-    });
-    NewLine {
+    let steps = steps.events;
+    let name = |event| -> Option<EventStat> {
+        let group = groups.get(&steps.group_id(event)?)?;
+        Some((event, StatType::StepName.name(), AddedValue::from(&*group.name)))
+    };
+    let names: Vec<EventStat> = (0..steps.len()).filter_map(name).collect();
+    let line = NewLine {
         id: THREAD_ID_STEP_INFO,
         name: STEP_LINE,
         timestamp_ns: plane.start_timestamp_ns(),
-        events: &steps.events,
-    }
-    .write(&mut editor, names);
+        events: steps,
+    };
+    line.write(&mut editor, names);
     editor.finish()
 }
 

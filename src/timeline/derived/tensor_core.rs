@@ -8,7 +8,7 @@
 use super::framework_ops::{FrameworkLines, FrameworkOps, OpNumber};
 use super::gather::{Gathered, gather};
 use super::host_offload::{self, End, Offload, Rows, Seen};
-use super::line::{Context, DerivedEvent, DerivedLine};
+use super::line::{Context, DerivedEvents, DerivedLine};
 use super::new_line::{EventStat, NewLine};
 use super::order::{Timed, sort_as_xprof, sort_by_time};
 use crate::timeline::{
@@ -99,8 +99,16 @@ impl<'a> Recipe<'a> {
     }
 }
 
+/// What is added to a core's plane.
+#[derive(Debug)]
+pub(super) struct CoreLines {
+    pub changes: PlaneChanges,
+    /// For each line of the file whether its events are sorted as they should be in the end.
+    pub sorted_lines: Vec<bool>,
+}
+
 /// Derives the lines of one core.
-pub(super) fn derive(plane: PlaneView<'_>) -> PlaneChanges {
+pub(super) fn derive(plane: PlaneView<'_>) -> CoreLines {
     let mut recipes = Recipes::read(plane);
     let start_ns = plane.start_timestamp_ns();
     let mut gathered = gather(plane, start_ns, &mut recipes, true);
@@ -116,7 +124,7 @@ pub(super) fn derive(plane: PlaneView<'_>) -> PlaneChanges {
     for event in &gathered.events {
         deriver.add(*event, &gathered.groups);
     }
-    deriver.write(start_ns)
+    CoreLines { changes: deriver.write(start_ns), sorted_lines: gathered.sorted_lines }
 }
 
 fn recipe<'r, 'a>(recipes: &'r Recipes<'a>, event: Gathered) -> &'r Recipe<'a> {
@@ -183,13 +191,13 @@ impl<'a, 'r> Deriver<'a, 'r> {
 
     fn write(mut self, timestamp_ns: i64) -> PlaneChanges {
         self.framework.reset();
-        let mut write = |id, name, line: &DerivedLine| {
-            let line = NewLine { id, name, timestamp_ns, events: &line.events };
-            line.write(&mut self.editor, []);
+        let mut write = |id, name, line: &mut DerivedLine| {
+            let events = std::mem::take(&mut line.events);
+            NewLine { id, name, timestamp_ns, events }.write(&mut self.editor, []);
         };
-        write(THREAD_ID_TF_OP, schema::FRAMEWORK_OP_LINE, &self.framework.ops);
-        write(THREAD_ID_TF_NAME_SCOPE, schema::NAME_SCOPE_LINE, &self.framework.scopes);
-        write(THREAD_ID_SOURCE, schema::SOURCE_LINE, &self.source);
+        write(THREAD_ID_TF_OP, schema::FRAMEWORK_OP_LINE, &mut self.framework.ops);
+        write(THREAD_ID_TF_NAME_SCOPE, schema::NAME_SCOPE_LINE, &mut self.framework.scopes);
+        write(THREAD_ID_SOURCE, schema::SOURCE_LINE, &mut self.source);
         let mut shown: HashMap<u32, MetadataIndex> = HashMap::new();
         for row in 0..self.rows.count() {
             self.write_row(row, timestamp_ns, &mut shown);
@@ -203,7 +211,7 @@ impl<'a, 'r> Deriver<'a, 'r> {
         timestamp_ns: i64,
         shown: &mut HashMap<u32, MetadataIndex>,
     ) {
-        let mut events = Vec::new();
+        let mut events = DerivedEvents::default();
         let mut stats: Vec<EventStat> = Vec::new();
         for offload in self.offloads.iter().filter(|offload| offload.row == row) {
             let Some((_, name)) = self.recipes.all[offload.done_metadata as usize].offload else {
@@ -215,12 +223,12 @@ impl<'a, 'r> Deriver<'a, 'r> {
                 self.editor.set_display_name(metadata, name);
                 metadata
             });
-            add_offload_stats(self.plane, offload, events.len(), &mut stats);
-            events.push(DerivedEvent { span: offload.span, metadata, group_id: None });
+            let event = events.push(metadata, offload.span, None);
+            add_offload_stats(self.plane, offload, event, &mut stats);
         }
         let name = format!("{} row {row}", schema::HOST_OFFLOAD_OP_LINE);
         let id = THREAD_ID_HOST_OFFLOAD_OP_START + row as i64;
-        NewLine { id, name: &name, timestamp_ns, events: &events }.write(&mut self.editor, stats);
+        NewLine { id, name: &name, timestamp_ns, events }.write(&mut self.editor, stats);
     }
 }
 
