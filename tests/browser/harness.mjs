@@ -82,7 +82,9 @@ export function startBrowser() {
 export async function watch(page, url) {
   const answers = [];
   page.on('response', (response) => {
-    if (response.url().startsWith(url)) answers.push({ status: response.status(), path: response.url().slice(url.length) });
+    if (!response.url().startsWith(url)) return;
+    const reason = response.headers()['x-xprof-reason'];
+    answers.push({ status: response.status(), path: response.url().slice(url.length), reason });
   });
   await page.route(
     (address) => address.protocol.startsWith('http') && address.origin !== url,

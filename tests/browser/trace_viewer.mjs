@@ -14,6 +14,8 @@ const WAIT_MS = 60_000;
 const TRACKS = ['Steps', 'XLA Modules', 'XLA Ops'];
 const SELECTED_TRACK = 'XLA Modules';
 const CLICK_STEP_PX = 12;
+// What the server says of tools that this version does not have; the page asks for the first one by itself.
+const NOT_THERE_YET = 'not built into this version yet';
 
 const [binary, logdir] = process.argv.slice(2);
 assert(binary && logdir, 'usage: node trace_viewer.mjs BINARY LOGDIR');
@@ -82,13 +84,14 @@ try {
     console.log('after a reload the trace is there again');
 
     const failed = answers.filter(({ status }) => status >= 400);
-    assert.deepEqual(failed, [], 'our routes answer without an error');
-    console.log(`${answers.length} answers, none an error`);
+    const wrong = failed.filter(({ reason }) => reason !== NOT_THERE_YET);
+    assert.deepEqual(wrong, [], 'our routes answer without an error');
+    console.log(`${answers.length} answers, ${failed.length} of them: ${NOT_THERE_YET}`);
   } catch (error) {
     await shoot('failed').catch(() => {});
     console.error('answers:', answers.filter(({ status }) => status !== 200));
     console.error('page errors:', errors);
-    console.error('server:', server.log());
+    console.error('server:', server.log().slice(-4000));
     throw error;
   }
 } catch (error) {
