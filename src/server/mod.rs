@@ -100,7 +100,8 @@ impl App {
             told.clear();
         }
         if told.insert(message.to_owned()) {
-            eprintln!("xprof-rs: {}", message.escape_debug());
+            // Names of files are part of it: what would move the cursor is shown as a space.
+            eprintln!("xprof-rs: {}", message.replace(char::is_control, " "));
         }
     }
 }

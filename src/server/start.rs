@@ -36,6 +36,13 @@ pub fn serve(config: Config) -> ExitCode {
         let _ = writeln!(io::stdout(), "xprof-rs at {} (Ctrl+C stops it)", url(address));
         let _ = io::stdout().flush();
     }
+    // On its own: to look through a large log directory takes time, and requests come meanwhile.
+    let watched = Arc::clone(&app);
+    let _ = std::thread::Builder::new().spawn(move || {
+        if let Some(remark) = watched.log_dir.remark() {
+            watched.tell(&remark);
+        }
+    });
     match pool::run(app, listener) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
