@@ -319,7 +319,8 @@ mod tests {
 
     #[test]
     fn python_micros_take_the_short_way_only_where_it_is_the_same() {
-        for picos in [0, 1, 99, 100, 101, 999_999, 1_000_000, 22_140_000, 123_456_789_012_345, u64::MAX]
+        for picos in
+            [0, 1, 99, 100, 101, 999_999, 1_000_000, 22_140_000, 123_456_789_012_345, u64::MAX]
         {
             let expected = python_float::repr(picos as f64 / PICOS_PER_MICRO);
             assert_eq!(text(|out| write_micros_python(out, picos)), expected);

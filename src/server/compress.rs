@@ -4,8 +4,7 @@
 //! once, in what the client takes, at a level that depends on its size: never more bytes on the wire
 //! than XProf for answers of common size, never seconds of work for huge ones.
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::OnceLock;
 
@@ -141,12 +140,20 @@ impl Encoded {
         self.identity.get_or_init(|| self.built_in.map(brotli_decode).unwrap_or_default())
     }
 
+    /// The bytes, for a moment: what is decoded only to be compressed again is not kept.
+    fn content(&self) -> Cow<'_, [u8]> {
+        match (self.identity.get(), self.built_in) {
+            (None, Some(brotli)) => Cow::Owned(brotli_decode(brotli)),
+            _ => Cow::Borrowed(self.identity()),
+        }
+    }
+
     /// The bytes in an encoding; made now if nobody asked before.
     pub fn get(&self, encoding: Encoding) -> &[u8] {
         match encoding {
             Encoding::Identity => self.identity(),
-            Encoding::Gzip => self.gzip.get_or_init(|| gzip(self.identity())),
-            Encoding::Zstd => self.zstd.get_or_init(|| zstd(self.identity())),
+            Encoding::Gzip => self.gzip.get_or_init(|| gzip(&self.content())),
+            Encoding::Zstd => self.zstd.get_or_init(|| zstd(&self.content())),
             Encoding::Brotli => match self.built_in {
                 Some(bytes) => bytes,
                 None => self.brotli.get_or_init(|| brotli(self.identity())),
@@ -163,23 +170,24 @@ impl Encoded {
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let level = match bytes.len() {
-        ..LARGE => 9,
-        _ => 2,
-    };
-    let mut encoder =
-        GzEncoder::new(Vec::with_capacity(bytes.len() / 8 + 64), Compression::new(level));
-    // Writing to a vector does not fail.
-    let _ = encoder.write_all(bytes);
-    encoder.finish().unwrap_or_default()
+    let level = if bytes.len() < LARGE { 9 } else { 2 };
+    super::gzip::gzip(bytes, level)
 }
 
 fn zstd(bytes: &[u8]) -> Vec<u8> {
-    let level = match bytes.len() {
-        ..LARGE => 9,
-        _ => 1,
+    if bytes.len() < LARGE {
+        // The lowest level that stays below gzip's best.
+        return zstd::bulk::compress(bytes, 6).unwrap_or_default();
+    }
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(4);
+    let compress = || -> std::io::Result<Vec<u8>> {
+        let mut encoder = zstd::Encoder::new(Vec::with_capacity(bytes.len() / 8), 3)?;
+        encoder.multithread(threads as u32)?;
+        encoder.write_all(bytes)?;
+        encoder.finish()
     };
-    zstd::bulk::compress(bytes, level).unwrap_or_default()
+    // Writing to a vector does not fail; without threads of its own it uses this one.
+    compress().or_else(|_| zstd::bulk::compress(bytes, 3)).unwrap_or_default()
 }
 
 fn brotli(bytes: &[u8]) -> Vec<u8> {

@@ -14,10 +14,8 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         return Err(ToolError::NoData("format=pb is not built into this version yet".to_owned()));
     }
     let hosts = &request.session.hosts;
-    let traces = hosts
-        .par_iter()
-        .map(|file| request.profiles.trace(file))
-        .collect::<Result<Vec<_>, _>>()?;
+    let traces =
+        hosts.par_iter().map(|file| request.profiles.trace(file)).collect::<Result<Vec<_>, _>>()?;
     let traces: Vec<_> = traces.iter().map(AsRef::as_ref).collect();
     let body = trace::answer(&traces, &options).map_err(|trace::EventNotFound| {
         ToolError::NoData(format!(

@@ -30,7 +30,10 @@ pub struct Frames {
 #[derive(Debug)]
 enum Text {
     /// The long name of an event metadata.
-    LongName { plane: u32, metadata: u32 },
+    LongName {
+        plane: u32,
+        metadata: u32,
+    },
     Other(Box<[u8]>),
 }
 

@@ -345,8 +345,7 @@ fn look_at(timeline: &Timeline, task: &Task) -> Found {
         durations: Vec::with_capacity(task.last - task.first),
         ..Found::default()
     };
-    let search_frames =
-        !is_counter_line && frames::lie_in_events(timeline, task.plane as usize);
+    let search_frames = !is_counter_line && frames::lie_in_events(timeline, task.plane as usize);
     let stats = PlaneStats::of(plane);
     let reads_stats = !is_counter_line && stats.decide_tracks();
     let mut seen = MetadataSeen::default();

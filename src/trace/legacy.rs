@@ -65,9 +65,7 @@ fn shown_planes(timeline: &Timeline) -> Vec<(u32, PlaneView<'_>)> {
         .map(|prefix| timeline.planes_with_prefix(prefix).collect::<Vec<_>>())
         .find(|found| !found.is_empty());
     let device_planes = device_planes.unwrap_or_default().into_iter();
-    planes.extend(
-        device_planes.map(|plane| (FIRST_DEVICE.wrapping_add(plane.id() as u32), plane)),
-    );
+    planes.extend(device_planes.map(|plane| (FIRST_DEVICE.wrapping_add(plane.id() as u32), plane)));
     planes
 }
 
@@ -75,7 +73,10 @@ fn write_device(out: &mut Vec<u8>, id: u32, device: &Device<'_>) {
     if !device.name.is_empty() {
         out.extend_from_slice(br#"{"args": {"name": "#);
         write_string(out, device.name);
-        append(out, format_args!("}}, \"name\": \"process_name\", \"ph\": \"M\", \"pid\": {id}}},\n"));
+        append(
+            out,
+            format_args!("}}, \"name\": \"process_name\", \"ph\": \"M\", \"pid\": {id}}},\n"),
+        );
     }
     append(
         out,

@@ -42,7 +42,8 @@ fn push_down_root(heap: &mut [Source], less: &impl Fn(&Source, &Source) -> bool)
             break;
         }
         let right = left + 1;
-        let child = if right < heap.len() && less(&heap[left], &heap[right]) { right } else { left };
+        let child =
+            if right < heap.len() && less(&heap[left], &heap[right]) { right } else { left };
         if !less(&value, &heap[child]) {
             break;
         }

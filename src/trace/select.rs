@@ -120,8 +120,7 @@ fn search(index: &TraceIndex, options: &TraceOptions) -> Selection {
         }
         events.push(found);
     }
-    let arguments =
-        if options.search_metadata { Arguments::All } else { Arguments::Serial };
+    let arguments = if options.search_metadata { Arguments::All } else { Arguments::Serial };
     Selection { events, arguments, own_frames_only: false }
 }
 
@@ -259,9 +258,9 @@ impl<'a> Window<'a> {
 
     /// The part of a level's table that XProf reads for the window.
     fn load(&self, levels: &Levels, level: usize) -> Vec<Loaded> {
-        let start = level.checked_sub(1).map_or(0, |coarser| {
-            self.begin.saturating_sub(levels::resolution_ps(coarser))
-        });
+        let start = level
+            .checked_sub(1)
+            .map_or(0, |coarser| self.begin.saturating_sub(levels::resolution_ps(coarser)));
         let tracks = &self.index.tracks;
         let is_sorted = tracks.iter().all(|track| track.effective.is_none());
         let mut table: Vec<((u64, u64), u32, u32)> = Vec::new();
@@ -320,13 +319,7 @@ impl<'a> Window<'a> {
                 || self.is_instant()
                 || (self.overlaps(time, duration)
                     && (self.resolution_ps == 0
-                        || rows[at].visible(
-                            time,
-                            duration,
-                            flow,
-                            self.resolution_ps,
-                            &mut flows,
-                        )));
+                        || rows[at].visible(time, duration, flow, self.resolution_ps, &mut flows)));
             if shown {
                 events[at].push(event.index);
             }
@@ -404,9 +397,9 @@ impl TraceIndex {
 
     /// Whether a device is a TPU core or one of its parts.
     pub fn is_tpu_device(&self, device: u32) -> bool {
-        self.devices.get(&device).is_some_and(|device| {
-            is_tpu_core(&device.name) || is_tpu_part(&device.name)
-        })
+        self.devices
+            .get(&device)
+            .is_some_and(|device| is_tpu_core(&device.name) || is_tpu_part(&device.name))
     }
 
     /// Whether the trace is of a TPU (`IsTpuTrace`).

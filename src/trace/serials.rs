@@ -71,9 +71,10 @@ fn count_equal_starts(tracks: &[Track], from: u64, to: Option<u64>) -> Vec<Seria
             let first = times.partition_point(|&time| time < from);
             (first, to.map_or(times.len(), |to| times.partition_point(|&time| time < to)))
         };
-        events.extend((first..last).map(|index| {
-            (track.effective_times(index), track_index as u32, index as u32)
-        }));
+        events.extend(
+            (first..last)
+                .map(|index| (track.effective_times(index), track_index as u32, index as u32)),
+        );
     }
     // Each track is sorted: this sort finds the runs and merges them.
     events.sort();

@@ -33,9 +33,7 @@ impl PlaneStats {
     /// Looks at the names of a plane's stats.
     pub fn of(plane: PlaneView<'_>) -> Self {
         let has = |stat_type| plane.stat_id(stat_type).is_some();
-        Self {
-            flow: has(StatType::Flow),
-        }
+        Self { flow: has(StatType::Flow) }
     }
 
     /// Whether the stats of events must be read to put them into tracks.

@@ -44,8 +44,7 @@ type FrameNumbers = HashMap<u64, usize, foldhash::fast::FixedState>;
 /// Writes the answer for hosts in order.
 pub fn write_json(hosts: &[HostPart<'_>], options: &TraceOptions) -> Vec<u8> {
     let devices = merged_devices(hosts);
-    let events: usize =
-        hosts.iter().flat_map(|host| &host.selection.events).map(Vec::len).sum();
+    let events: usize = hosts.iter().flat_map(|host| &host.selection.events).map(Vec::len).sum();
     let mut span = Span::default();
     for host in hosts {
         // A host without events and devices is left out whole.
