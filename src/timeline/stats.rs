@@ -49,7 +49,7 @@ impl<'a> StatView<'a> {
 impl<'a> PlaneView<'a> {
     /// Resolves a stat of the file.
     #[inline]
-    pub(super) fn resolve(self, stat: Stat<'a>) -> StatView<'a> {
+    pub fn resolve(self, stat: Stat<'a>) -> StatView<'a> {
         let value = match stat.value {
             StatValue::Ref(id) => StatValue::Str(self.stat_name_and_type(id as i64).0),
             value => value,
@@ -59,18 +59,7 @@ impl<'a> PlaneView<'a> {
     }
 
     fn resolve_added(self, stat: &'a AddedStat) -> StatView<'a> {
-        let value = match &stat.value {
-            AddedValue::Int(value) => StatValue::Int(*value),
-            AddedValue::Uint(value) => StatValue::Uint(*value),
-            AddedValue::Double(value) => StatValue::Double(*value),
-            AddedValue::Str(value) => StatValue::Str(value),
-        };
-        self.named(stat.metadata_id, value)
-    }
-
-    fn named(self, metadata_id: i64, value: StatValue<'a>) -> StatView<'a> {
-        let (name, stat_type) = self.stat_name_and_type(metadata_id);
-        StatView { metadata_id, name, stat_type, value }
+        self.resolve(stat.plain())
     }
 
     /// Name and type of a stat by its metadata id.
@@ -84,6 +73,19 @@ impl<'a> PlaneView<'a> {
         }
         let added = self.data.stat_metadata.iter().find(|entry| entry.id == id);
         added.map_or(("", None), |entry| (&*entry.name, entry.stat_type))
+    }
+}
+
+impl AddedStat {
+    /// The stat as if the file had it.
+    fn plain(&self) -> Stat<'_> {
+        let value = match &self.value {
+            AddedValue::Int(value) => StatValue::Int(*value),
+            AddedValue::Uint(value) => StatValue::Uint(*value),
+            AddedValue::Double(value) => StatValue::Double(*value),
+            AddedValue::Str(value) => StatValue::Str(value),
+        };
+        Stat { metadata_id: self.metadata_id, value }
     }
 }
 
@@ -176,8 +178,8 @@ impl<'a> EventStats<'a> {
     }
 
     #[inline]
-    fn file_stat(&mut self) -> Option<StatView<'a>> {
-        let mut stat = self.plane.resolve(self.file.as_mut()?.next()?);
+    fn file_stat(&mut self) -> Option<Stat<'a>> {
+        let mut stat = self.file.as_mut()?.next()?;
         if !self.edits.is_empty() || !self.mark.is_empty() {
             self.place(&mut stat);
         }
@@ -188,7 +190,7 @@ impl<'a> EventStats<'a> {
     }
 
     /// Gives a stat of the file the value that XProf set in its place.
-    fn place(&mut self, stat: &mut StatView<'a>) {
+    fn place(&mut self, stat: &mut Stat<'a>) {
         let data = self.plane.data;
         let (group, eager) = (self.mark.group(), self.mark.eager());
         let mut take = |bit: u64| {
@@ -211,16 +213,16 @@ impl<'a> EventStats<'a> {
         }
         for (index, edit) in self.edits.iter().enumerate().take(62) {
             if edit.replaces && edit.stat.metadata_id == stat.metadata_id && take(1 << index) {
-                stat.value = self.plane.resolve_added(&edit.stat).value;
+                stat.value = edit.stat.plain().value;
             }
         }
     }
 
-    fn edit_of(&mut self, stage: Stage) -> Option<StatView<'a>> {
+    fn edit_of(&mut self, stage: Stage) -> Option<Stat<'a>> {
         while let Some(edit) = self.edits.get(self.next) {
             self.next += 1;
             if edit.stage == stage && !edit.replaces {
-                let stat = self.plane.resolve_added(&edit.stat);
+                let stat = edit.stat.plain();
                 if stage == Stage::Early
                     && let Some(rule) = &self.plane.data.flows
                 {
@@ -232,7 +234,7 @@ impl<'a> EventStats<'a> {
         None
     }
 
-    fn flow(&mut self) -> Option<StatView<'a>> {
+    fn flow(&mut self) -> Option<Stat<'a>> {
         let rule = self.plane.data.flows.as_ref()?;
         if self.next == 0 {
             self.flows = rule.flows(&self.flow_stats);
@@ -240,34 +242,34 @@ impl<'a> EventStats<'a> {
         while let Some(&flow) = self.flows.get(self.next) {
             self.next += 1;
             if let Some(flow) = flow {
-                return Some(self.plane.named(rule.flow_stat, StatValue::Uint(flow.encode())));
+                let value = StatValue::Uint(flow.encode());
+                return Some(Stat { metadata_id: rule.flow_stat, value });
             }
         }
         None
     }
 
-    fn group(&mut self, late: bool) -> Option<StatView<'a>> {
+    fn group(&mut self, late: bool) -> Option<Stat<'a>> {
         let index = self.mark.group().filter(|_| self.next == 0 && self.mark.is_late() == late)?;
         self.next = 1;
         let data = self.plane.data;
         let is_new = self.placed & GROUP_PLACED == 0;
-        is_new.then(|| self.plane.named(data.group_id_stat, StatValue::Int(data.groups[index])))
+        let value = StatValue::Int(data.groups[index]);
+        is_new.then_some(Stat { metadata_id: data.group_id_stat, value })
     }
 
-    fn eager(&mut self) -> Option<StatView<'a>> {
+    fn eager(&mut self) -> Option<Stat<'a>> {
         let eager = self.mark.eager().filter(|_| self.next == 0)?;
         self.next = 1;
         let is_new = self.placed & EAGER_PLACED == 0;
         let value = StatValue::Int(i64::from(eager));
-        is_new.then(|| self.plane.named(self.plane.data.is_eager_stat, value))
+        is_new.then_some(Stat { metadata_id: self.plane.data.is_eager_stat, value })
     }
-}
 
-impl<'a> Iterator for EventStats<'a> {
-    type Item = StatView<'a>;
-
+    /// The next stat, its name and a reference to text not looked up: for the few that ask every
+    /// event of a profile for the same stats.
     #[inline]
-    fn next(&mut self) -> Option<StatView<'a>> {
+    pub fn next_plain(&mut self) -> Option<Stat<'a>> {
         loop {
             let (stat, following) = match self.phase {
                 Phase::File => (self.file_stat(), Phase::Early),
@@ -286,5 +288,14 @@ impl<'a> Iterator for EventStats<'a> {
             self.phase = following;
             self.next = 0;
         }
+    }
+}
+
+impl<'a> Iterator for EventStats<'a> {
+    type Item = StatView<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<StatView<'a>> {
+        self.next_plain().map(|stat| self.plane.resolve(stat))
     }
 }

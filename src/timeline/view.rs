@@ -106,6 +106,15 @@ impl<'a> PlaneView<'a> {
         })
     }
 
+    /// All metadata ids whose stats have a type; mostly one or none.
+    pub fn stat_ids(self, stat_type: StatType) -> impl Iterator<Item = i64> + use<'a> {
+        let file = self.file.stat_metadata().iter(self.file.space());
+        let of_file = file.filter(move |entry| entry.stat_type() == Some(stat_type));
+        let added = self.data.stat_metadata.iter();
+        let of_added = added.filter(move |entry| entry.stat_type == Some(stat_type));
+        of_file.map(|entry| entry.key()).chain(of_added.map(|entry| entry.id))
+    }
+
     /// Dense index of an event metadata id.
     #[inline]
     pub(super) fn metadata_index(self, id: i64) -> MetadataIndex {

@@ -3,7 +3,8 @@
 
 use super::hash::std_hash;
 use super::source;
-use crate::timeline::{EventView, StatView, Timeline};
+use super::source::PlaneFacts;
+use crate::timeline::{EventView, PlaneView, StatView, Timeline};
 use crate::xplane::StatValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -62,19 +63,26 @@ pub fn long_name(name: &str) -> Cow<'_, [u8]> {
     }
 }
 
-/// Whether the events of a plane must be searched for stack frames one by one.
-pub fn lie_in_events(timeline: &Timeline, plane: usize) -> bool {
-    let space = timeline.space();
-    let file_plane = timeline.plane(plane).file();
-    let mut names = file_plane.stat_metadata().iter(space).map(|entry| entry.name());
+/// Whether the mark is anywhere in the profile.
+pub fn has_marks(timeline: &Timeline) -> bool {
+    memchr::memmem::find(timeline.space().file(), MARK.as_bytes()).is_some()
+}
+
+/// Whether events of a plane can have stats that are stack frames.
+pub fn lie_in_events(plane: PlaneView<'_>) -> bool {
+    let file = plane.file();
+    let mut names = file.stat_metadata().iter(file.space()).map(|entry| entry.name());
     names.any(|name| matches!(name, "hlo_text" | "long_name"))
-        || memchr::memmem::find(space.file(), MARK.as_bytes()).is_some()
 }
 
 /// The stack frames in the stats of one event.
-pub fn of_event(event: &EventView<'_>, found: &mut HashMap<u64, Box<[u8]>>) {
+pub fn of_event(
+    event: &EventView<'_>,
+    plane: &PlaneFacts,
+    found: &mut HashMap<u64, Box<[u8]>>,
+) {
     of_stats(event.stats(), found);
-    of_name(source::shown_name(event), found);
+    of_name(plane.shown_name(event), found);
 }
 
 fn of_stats<'a>(stats: impl Iterator<Item = StatView<'a>>, found: &mut HashMap<u64, Box<[u8]>>) {

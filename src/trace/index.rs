@@ -6,7 +6,7 @@
 //! written.
 
 use super::flow::Flow;
-use super::source::{self, Facts, PlaneStats};
+use super::source::{self, Facts, PlaneFacts};
 use super::{frames, serials, tracks};
 use crate::timeline::{EventView, LineView, MetadataIndex, PlaneView, Timeline};
 use crate::xplane::schema::EventType;
@@ -30,6 +30,8 @@ const EVENTS_PER_TASK: usize = 1 << 16;
 #[derive(Debug)]
 pub struct TraceIndex {
     pub(super) timeline: Arc<Timeline>,
+    /// By place of the plane in the profile.
+    planes: Vec<PlaneFacts>,
     /// By device id, as the host itself counts them.
     pub(super) devices: BTreeMap<u32, Device>,
     /// In the order of `TraceEventsComparator` for events of equal time.
@@ -231,6 +233,14 @@ impl TraceIndex {
     /// Puts the events of a timeline into tracks; `hostname` goes before the names of the planes.
     pub fn build(timeline: Arc<Timeline>, hostname: &str) -> Self {
         let conversions = conversions(&timeline);
+        let mut planes = vec![PlaneFacts::default(); timeline.planes().len()];
+        let mut search_frames = vec![false; planes.len()];
+        let has_marks = frames::has_marks(&timeline);
+        for &(_, plane) in &conversions {
+            let view = timeline.plane(plane as usize);
+            planes[plane as usize] = PlaneFacts::of(view);
+            search_frames[plane as usize] = has_marks || frames::lie_in_events(view);
+        }
         let mut devices: BTreeMap<u32, Device> = BTreeMap::new();
         let mut tasks = Vec::new();
         for &(device_id, plane_index) in &conversions {
@@ -255,7 +265,13 @@ impl TraceIndex {
                 }));
             }
         }
-        let mut found: Vec<Found> = tasks.par_iter().map(|task| look_at(&timeline, task)).collect();
+        let mut found: Vec<Found> = tasks
+            .par_iter()
+            .map(|task| {
+                let plane = task.plane as usize;
+                look_at(&timeline, task, &planes[plane], search_frames[plane])
+            })
+            .collect();
 
         let mut span = Span::default();
         let mut used: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -287,7 +303,31 @@ impl TraceIndex {
         let mut tracks = builder.finish();
         serials::assign(&mut tracks);
         let event_count = tracks.iter().map(Track::len).sum();
-        Self { timeline, devices, tracks, span, event_count, frames, levels: Mutex::new(None) }
+        Self {
+            timeline,
+            planes,
+            devices,
+            tracks,
+            span,
+            event_count,
+            frames,
+            levels: Mutex::new(None),
+        }
+    }
+
+    /// What the stats of an event say to the trace viewer.
+    pub(super) fn facts<'a>(&self, event: &EventView<'a>) -> Facts<'a> {
+        Facts::of(event, &self.planes[event.line().plane().index()])
+    }
+
+    /// The name of an event that the page shows.
+    pub(super) fn shown_name<'a>(&self, event: &EventView<'a>) -> &'a str {
+        self.planes[event.line().plane().index()].shown_name(event)
+    }
+
+    /// The name of an event as XProf compares it.
+    pub(super) fn compared_name<'a>(&self, event: &EventView<'a>) -> &'a str {
+        self.planes[event.line().plane().index()].compared_name(event)
     }
 
     /// Number of events.
@@ -336,7 +376,12 @@ fn conversions(timeline: &Timeline) -> Vec<(u32, u32)> {
 }
 
 /// Looks at a run of events: times, tracks, flows.
-fn look_at(timeline: &Timeline, task: &Task) -> Found {
+fn look_at(
+    timeline: &Timeline,
+    task: &Task,
+    plane_facts: &PlaneFacts,
+    search_frames: bool,
+) -> Found {
     let plane = timeline.plane(task.plane as usize);
     let line: LineView<'_> = plane.line(task.line as usize);
     let is_counter_line = line.name() == COUNTER_LINE;
@@ -345,9 +390,8 @@ fn look_at(timeline: &Timeline, task: &Task) -> Found {
         durations: Vec::with_capacity(task.last - task.first),
         ..Found::default()
     };
-    let search_frames = !is_counter_line && frames::lie_in_events(timeline, task.plane as usize);
-    let stats = PlaneStats::of(plane);
-    let reads_stats = !is_counter_line && stats.decide_tracks();
+    let search_frames = search_frames && !is_counter_line;
+    let reads_stats = !is_counter_line && plane_facts.decide_tracks();
     let mut seen = MetadataSeen::default();
     let mut name_ids: HashMap<&str, u32> = HashMap::new();
     for index in task.first..task.last {
@@ -358,12 +402,12 @@ fn look_at(timeline: &Timeline, task: &Task) -> Found {
             continue;
         }
         if search_frames {
-            frames::of_event(&event, &mut found.frames);
+            frames::of_event(&event, plane_facts, &mut found.frames);
         }
         let timestamp = event.timestamp_ps() as u64;
         let duration = event.duration_ps() as u64;
         found.span.expand(timestamp, timestamp.wrapping_add(duration));
-        let facts = if reads_stats { Facts::of(&event) } else { Facts::default() };
+        let facts = if reads_stats { Facts::of(&event, plane_facts) } else { Facts::default() };
         let flow = facts.flow;
         if is_counter_line || (flow.is_some() && facts.is_async) {
             found.leave_out(task.first, index);

@@ -8,7 +8,6 @@ use super::index::{Span, TraceIndex, Track};
 use super::levels::{self, Levels, is_flow_mid};
 use super::merge;
 use super::options::{TraceOptions, f64_to_u64};
-use super::source;
 use super::visibility::{FlowStates, Row};
 use rayon::prelude::*;
 use std::sync::{Arc, PoisonError};
@@ -87,7 +86,7 @@ fn details(index: &TraceIndex, options: &TraceOptions) -> Result<Selection, Even
                 && track.serials[at] == serial
                 && !track.is_dropped(at as u32)
                 && track.shown_duration(at) == duration
-                && source::shown_name(&track.event(&index.timeline, at)) == options.event_name
+                && index.shown_name(&track.event(&index.timeline, at)) == options.event_name
         });
         if let Some(at) = found {
             all[place].push(at as u32);
@@ -140,7 +139,7 @@ impl<'a> NameFilter<'a> {
 
     fn accepts(&mut self, at: u32) -> bool {
         let event = self.track.event(&self.index.timeline, at as usize);
-        let name = source::shown_name(&event);
+        let name = self.index.shown_name(&event);
         let same = self.last.filter(|&(last, _)| std::ptr::eq(last, name));
         let accepts =
             same.map_or_else(|| name.as_bytes().starts_with(self.prefix), |(_, accepts)| accepts);
@@ -347,11 +346,11 @@ impl TraceIndex {
             && track.shown_duration(a) == track.shown_duration(b);
         same_times
             && (track.is_named()
-                || self.compared_name(track, before) == self.compared_name(track, after))
+                || self.name_at(track, before) == self.name_at(track, after))
     }
 
-    fn compared_name(&self, track: &Track, at: u32) -> &str {
-        source::compared_name(&track.event(&self.timeline, at as usize))
+    fn name_at(&self, track: &Track, at: u32) -> &str {
+        self.compared_name(&track.event(&self.timeline, at as usize))
     }
 
     /// Numbers events by how `TraceEventsComparator` orders them. Tells whether the order in which
@@ -373,7 +372,7 @@ impl TraceIndex {
             let to = from + all[from..].iter().take_while(same).count();
             let track = &self.tracks[all[from].0.track as usize];
             if to - from > 1 && !track.is_named() {
-                all[from..to].sort_by_key(|(event, ..)| self.compared_name(track, event.index));
+                all[from..to].sort_by_key(|(event, ..)| self.name_at(track, event.index));
             }
             from = to;
         }

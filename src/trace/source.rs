@@ -5,10 +5,35 @@ use crate::timeline::{EventView, PlaneView, StatView};
 use crate::xplane::StatValue;
 use crate::xplane::schema::StatType;
 
-/// Which of the stats that steer the trace viewer a plane's events can have.
-#[derive(Debug, Clone, Copy)]
-pub struct PlaneStats {
-    flow: bool,
+/// Which stats of a plane steer the trace viewer, by metadata id.
+#[derive(Debug, Clone, Default)]
+pub struct PlaneFacts {
+    roles: Vec<(i64, Role)>,
+    /// Whether event metadata has such stats.
+    in_metadata: bool,
+}
+
+/// What a stat is to the trace viewer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Flow,
+    IsAsync,
+    GroupId,
+    StepName,
+}
+
+impl Role {
+    const ALL: [(Self, StatType); 4] = [
+        (Self::Flow, StatType::Flow),
+        (Self::IsAsync, StatType::IsAsync),
+        (Self::GroupId, StatType::GroupId),
+        (Self::StepName, StatType::StepName),
+    ];
+
+    fn of(stat_type: Option<StatType>) -> Option<Self> {
+        let known = stat_type?;
+        Self::ALL.iter().find(|&&(_, of)| of == known).map(|&(role, _)| role)
+    }
 }
 
 /// What the stats of an event say to the trace viewer itself; the other stats are arguments.
@@ -29,56 +54,89 @@ pub fn is_internal_stat(stat_type: Option<StatType>) -> bool {
     stat_type.is_some_and(StatType::is_internal)
 }
 
-impl PlaneStats {
-    /// Looks at the names of a plane's stats.
+impl PlaneFacts {
+    /// Looks at the names of a plane's stats and at its event metadata.
     pub fn of(plane: PlaneView<'_>) -> Self {
-        let has = |stat_type| plane.stat_id(stat_type).is_some();
-        Self { flow: has(StatType::Flow) }
+        let ids = |&(role, stat_type): &(Role, StatType)| {
+            plane.stat_ids(stat_type).map(move |id| (id, role))
+        };
+        let roles: Vec<(i64, Role)> = Role::ALL.iter().flat_map(ids).collect();
+        let in_metadata = !roles.is_empty()
+            && plane
+                .all_event_metadata()
+                .any(|entry| entry.stats().any(|stat| Role::of(stat.stat_type).is_some()));
+        Self { roles, in_metadata }
+    }
+
+    #[inline]
+    fn role(&self, metadata_id: i64) -> Option<Role> {
+        self.roles.iter().find(|&&(id, _)| id == metadata_id).map(|&(_, role)| role)
     }
 
     /// Whether the stats of events must be read to put them into tracks.
-    pub fn decide_tracks(self) -> bool {
-        self.flow
+    pub fn decide_tracks(&self) -> bool {
+        self.roles.iter().any(|&(_, role)| role == Role::Flow)
+    }
+
+    fn rename_events(&self) -> bool {
+        self.roles.iter().any(|&(_, role)| role == Role::StepName)
+    }
+
+    /// The name of an event that the page shows, where nothing else of its stats is wanted.
+    pub fn shown_name<'a>(&self, event: &EventView<'a>) -> &'a str {
+        if self.rename_events() { Facts::of(event, self).shown_name(event) } else { own_name(event) }
+    }
+
+    /// The name as XProf compares it: names that it interns count as empty.
+    pub fn compared_name<'a>(&self, event: &EventView<'a>) -> &'a str {
+        let name = self.shown_name(event);
+        if name.len() > super::index::LONGEST_COMPARED_NAME { "" } else { name }
     }
 }
 
 impl<'a> Facts<'a> {
-    /// Reads all stats of an event.
-    pub fn of(event: &EventView<'a>) -> Self {
+    /// Reads the stats of an event.
+    pub fn of(event: &EventView<'a>, plane: &PlaneFacts) -> Self {
         let mut facts = Self::default();
-        for stat in event.metadata_stats() {
-            facts.note(&stat);
+        if plane.roles.is_empty() {
+            return facts;
         }
-        for stat in event.stats() {
-            facts.note(&stat);
+        if plane.in_metadata {
+            for stat in event.metadata_stats() {
+                if let Some(role) = Role::of(stat.stat_type) {
+                    facts.note(role, stat.value);
+                }
+            }
+        }
+        let mut stats = event.stats();
+        while let Some(stat) = stats.next_plain() {
+            if let Some(role) = plane.role(stat.metadata_id) {
+                let value = match stat.value {
+                    StatValue::Ref(_) => event.line().plane().resolve(stat).value,
+                    value => value,
+                };
+                facts.note(role, value);
+            }
         }
         facts
     }
 
-    /// Takes one stat in; tells whether it is an argument to show.
-    pub fn note(&mut self, stat: &StatView<'a>) -> bool {
-        if is_internal_stat(stat.stat_type) {
-            return false;
-        }
-        let number = match stat.value {
+    fn note(&mut self, role: Role, value: StatValue<'a>) {
+        let number = match value {
             StatValue::Int(value) => value as u64,
             StatValue::Uint(value) => value,
-            StatValue::Str(text) => {
-                if stat.stat_type == Some(StatType::StepName) {
-                    self.step_name = text;
-                }
-                return true;
+            StatValue::Str(text) if role == Role::StepName => {
+                self.step_name = text;
+                return;
             }
-            StatValue::Double(_) => return true,
-            StatValue::NotSet | StatValue::Bytes(_) | StatValue::Ref(_) => return false,
+            _ => return,
         };
-        match stat.stat_type {
-            Some(StatType::Flow) => self.flow = Some(Flow(number)),
-            Some(StatType::GroupId) => self.group_id = Some(number as i64),
-            Some(StatType::IsAsync) => self.is_async = true,
-            _ => return true,
+        match role {
+            Role::Flow => self.flow = Some(Flow(number)),
+            Role::GroupId => self.group_id = Some(number as i64),
+            Role::IsAsync => self.is_async = true,
+            Role::StepName => {}
         }
-        false
     }
 
     /// The name that the page shows.
@@ -87,21 +145,21 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// The name that the page shows, where nothing else of the stats is wanted.
-pub fn shown_name<'a>(event: &EventView<'a>) -> &'a str {
-    if event.line().plane().stat_id(StatType::StepName).is_none() {
-        return own_name(event);
+/// Whether a stat is an argument to show, not one that steers the viewer or that XProf hides.
+pub fn is_argument(stat: &StatView<'_>) -> bool {
+    if is_internal_stat(stat.stat_type) {
+        return false;
     }
-    Facts::of(event).shown_name(event)
+    match stat.value {
+        StatValue::Int(_) | StatValue::Uint(_) => {
+            matches!(Role::of(stat.stat_type), None | Some(Role::StepName))
+        }
+        StatValue::Str(_) | StatValue::Double(_) => true,
+        StatValue::NotSet | StatValue::Bytes(_) | StatValue::Ref(_) => false,
+    }
 }
 
 /// The name of an event's metadata to show.
 pub fn own_name<'a>(event: &EventView<'a>) -> &'a str {
     event.display_name().unwrap_or_else(|| event.name())
-}
-
-/// The name as XProf compares it: names that it interns count as empty.
-pub fn compared_name<'a>(event: &EventView<'a>) -> &'a str {
-    let name = shown_name(event);
-    if name.len() > super::index::LONGEST_COMPARED_NAME { "" } else { name }
 }

@@ -6,7 +6,7 @@ use super::frames::{self, frame_of_argument};
 use super::index::{Device, LONGEST_COMPARED_NAME, Place, Span, TraceIndex, Track};
 use super::options::TraceOptions;
 use super::select::{Arguments, Selection};
-use super::source::Facts;
+use super::source::{Facts, is_argument};
 use crate::render::number::{
     write_fixed2, write_g17, write_i64, write_micros_g17, write_six_digits, write_u64,
 };
@@ -285,7 +285,7 @@ fn write_complete_events(row: &Row<'_>, numbers: &FrameNumbers) -> Vec<u8> {
 fn write_complete_event(out: &mut Vec<u8>, row: &Row<'_>, at: u32, numbers: &FrameNumbers) {
     let place = at as usize;
     let event = row.track.event(row.part.index.timeline(), place);
-    let facts = Facts::of(&event);
+    let facts = row.part.index.facts(&event);
     out.extend_from_slice(br#"{"pid":"#);
     write_u64(out, row.device.into());
     if let Place::Resource(id) = row.track.place {
@@ -427,7 +427,7 @@ fn write_async_event(
 ) {
     let place = at as usize;
     let event = row.track.event(row.part.index.timeline(), place);
-    let facts = Facts::of(&event);
+    let facts = row.part.index.facts(&event);
     let start = row.track.timestamps[place];
     let serial = row.track.serials[place];
     let begin = |out: &mut Vec<u8>, time: u64, phase: &str| {
@@ -548,7 +548,7 @@ fn for_each_argument(event: &EventView<'_>, mut give: impl FnMut(&str, StatValue
     }
     let mut each = |stat: StatView<'_>| {
         // What steers the viewer is not an argument.
-        if Facts::default().note(&stat) {
+        if is_argument(&stat) {
             give(stat.name, stat.value);
         }
     };
