@@ -62,10 +62,8 @@ mod tests {
     fn escapes() {
         let mut out = Vec::new();
         write_string(&mut out, "a\"b\\c<d>&e\n\r\t\u{8}\u{c}\u{1}\u{1f}\u{7f}\u{2028}é".as_bytes());
-        let expected = concat!(
-            r#""a\"b\\c\u003cd\u003e\u0026e\n\r\t\b\f\u0001\u001f"#,
-            "\u{7f}\u{2028}é\""
-        );
+        let expected =
+            concat!(r#""a\"b\\c\u003cd\u003e\u0026e\n\r\t\b\f\u0001\u001f"#, "\u{7f}\u{2028}é\"");
         assert_eq!(String::from_utf8_lossy(&out), expected);
     }
 }

@@ -76,11 +76,7 @@ pub fn lie_in_events(plane: PlaneView<'_>) -> bool {
 }
 
 /// The stack frames in the stats of one event.
-pub fn of_event(
-    event: &EventView<'_>,
-    plane: &PlaneFacts,
-    found: &mut HashMap<u64, Box<[u8]>>,
-) {
+pub fn of_event(event: &EventView<'_>, plane: &PlaneFacts, found: &mut HashMap<u64, Box<[u8]>>) {
     of_stats(event.stats(), found);
     of_name(plane.shown_name(event), found);
 }

@@ -345,8 +345,7 @@ impl TraceIndex {
         let same_times = track.timestamps[a] == track.timestamps[b]
             && track.shown_duration(a) == track.shown_duration(b);
         same_times
-            && (track.is_named()
-                || self.name_at(track, before) == self.name_at(track, after))
+            && (track.is_named() || self.name_at(track, before) == self.name_at(track, after))
     }
 
     fn name_at(&self, track: &Track, at: u32) -> &str {

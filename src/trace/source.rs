@@ -84,7 +84,11 @@ impl PlaneFacts {
 
     /// The name of an event that the page shows, where nothing else of its stats is wanted.
     pub fn shown_name<'a>(&self, event: &EventView<'a>) -> &'a str {
-        if self.rename_events() { Facts::of(event, self).shown_name(event) } else { own_name(event) }
+        if self.rename_events() {
+            Facts::of(event, self).shown_name(event)
+        } else {
+            own_name(event)
+        }
     }
 
     /// The name as XProf compares it: names that it interns count as empty.
