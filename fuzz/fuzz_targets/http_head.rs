@@ -18,7 +18,13 @@ fuzz_target!(|bytes: &[u8]| {
             );
             assert!(is_noticed(bytes), "a whole head was not noticed");
             read_body(&head, &bytes[head.length..]);
-            check_answer(&Answer::new(&head, Response::ok("text/plain", "answer"), false));
+            // Compressing takes a thousand times as long as parsing: enough to negotiate it for some inputs.
+            let response = if bytes.len().is_multiple_of(64) {
+                Response::ok("text/plain", "answer")
+            } else {
+                Response::plain(200, "OK", b"answer")
+            };
+            check_answer(&Answer::new(&head, response, false));
         }
         Err(refusal) => {
             // At the latest where the head ends; until then the client may be busy sending it.
