@@ -6,6 +6,8 @@
 //! is introsort: quicksort with the median of three as pivot down to runs of [`RUN`] elements,
 //! heapsort when it recurses too deep, then one insertion sort over everything.
 
+use std::cmp::Ordering;
+
 /// Ranges up to this length are left to the final insertion sort.
 const RUN: usize = 16;
 
@@ -116,12 +118,11 @@ fn sift<T: Copy>(items: &mut [T], top: usize, value: T, less: &impl Fn(&T, &T) -
     let mut hole = top;
     loop {
         let right = 2 * hole + 2;
-        let child = if right < items.len() {
-            if less(&items[right], &items[right - 1]) { right - 1 } else { right }
-        } else if right == items.len() {
-            right - 1
-        } else {
-            break;
+        let child = match right.cmp(&items.len()) {
+            Ordering::Less if less(&items[right], &items[right - 1]) => right - 1,
+            Ordering::Less => right,
+            Ordering::Equal => right - 1,
+            Ordering::Greater => break,
         };
         items[hole] = items[child];
         hole = child;

@@ -25,7 +25,7 @@ pub(super) struct Gathered {
 /// The events of a core, in the order of lines.
 #[derive(Debug)]
 pub(super) struct Events {
-    pub events: Vec<Timed<Gathered>>,
+    pub timed: Vec<Timed<Gathered>>,
     /// No group, then the groups of the plane, then those that only stats of the file name.
     pub groups: Vec<Option<i64>>,
     /// For each line whether its events are in nesting order, no two of equal times.
@@ -124,7 +124,7 @@ fn collect<'a>(plane: PlaneView<'a>, runs: Vec<Run<'a>>, recipes: &mut Recipes<'
         events.append(&mut run.events);
     }
     let sorted_lines = orders.iter().map(|order| !order.is_broken).collect();
-    Events { events, groups, sorted_lines }
+    Events { timed: events, groups, sorted_lines }
 }
 
 type Texts<'a> = (Option<&'a str>, Option<&'a str>, bool);

@@ -16,7 +16,7 @@ mod tensor_core;
 mod testing;
 
 use super::hlo_symbols::HloSymbols;
-use super::{PlaneChanges, Timeline, apply};
+use super::{PlaneChanges, PlaneView, Timeline, apply};
 use crate::xplane::schema::{GPU_PLANE_PREFIX, HOST_THREADS_PLANE, is_tensor_core_plane};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -24,11 +24,7 @@ use std::collections::HashMap;
 /// Adds the derived lines to a grouped timeline.
 pub(super) fn generate(timeline: &mut Timeline) {
     let planes_where = |is_wanted: fn(&str) -> bool| -> Vec<usize> {
-        timeline
-            .planes()
-            .filter(|plane| is_wanted(plane.name()))
-            .map(|plane| plane.index())
-            .collect()
+        timeline.planes().filter(|plane| is_wanted(plane.name())).map(PlaneView::index).collect()
     };
     let gpus = planes_where(|name| name.starts_with(GPU_PLANE_PREFIX));
     let tensor_cores = planes_where(is_tensor_core_plane);

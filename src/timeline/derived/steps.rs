@@ -7,15 +7,15 @@ use super::line::{Context, DerivedLine};
 use super::new_line::{EventStat, NewLine};
 use super::order::{Timed, sort_as_xprof, sort_by_time};
 use crate::timeline::{
-    AddedValue, EventPlace, EventView, GroupMetadataMap, MetadataIndex, PlaneChanges, PlaneEditor,
-    PlaneView,
+    AddedValue, EventPlace, EventView, GroupMetadataMap, LineView, MetadataIndex, PlaneChanges,
+    PlaneEditor, PlaneView,
 };
 use crate::xplane::schema::{STEP_LINE, StatType, THREAD_ID_STEP_INFO};
 use std::collections::HashMap;
 
 #[derive(Debug, Clone, Copy)]
 struct Grouped {
-    place: EventPlace,
+    at: EventPlace,
     group_id: Option<i64>,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn derive(plane: PlaneView<'_>, groups: &GroupMetadataMap) -> PlaneCh
     let mut metadata: HashMap<i64, MetadataIndex> = HashMap::new();
     let mut latest = None;
     for event in events_by_time(plane) {
-        let EventPlace { line, key } = event.item.place;
+        let EventPlace { line, key } = event.item.at;
         match (event.item.group_id, latest) {
             (Some(group_id), _) => latest = Some(group_id),
             (None, Some(latest)) => editor.add_group(line as usize, key, latest),
@@ -68,12 +68,12 @@ fn events_by_time(plane: PlaneView<'_>) -> Vec<Timed<Grouped>> {
             stat.map(|stat| stat.int_value())
         })
     };
-    let count = plane.lines().map(|line| line.event_count()).sum();
+    let count = plane.lines().map(LineView::event_count).sum();
     let mut events = Vec::with_capacity(count);
     for line in plane.lines().filter(|line| !line.is_derived()) {
         events.extend(line.events().map(|event| {
-            let place = EventPlace { line: line.index() as u32, key: event.key() };
-            let item = Grouped { place, group_id: group_id(event) };
+            let at = EventPlace { line: line.index() as u32, key: event.key() };
+            let item = Grouped { at, group_id: group_id(event) };
             Timed { span: event.timespan(), item }
         }));
     }

@@ -116,12 +116,12 @@ pub(super) fn derive(plane: PlaneView<'_>) -> CoreLines {
         let (a_recipe, b_recipe) = (recipe(&recipes, *a), recipe(&recipes, *b));
         a.group != b.group || !a_recipe.equals(b_recipe)
     };
-    if sort_by_time(&mut gathered.events, differ) {
+    if sort_by_time(&mut gathered.timed, differ) {
         gathered = gather(plane, start_ns, &mut recipes, false);
-        sort_as_xprof(&mut gathered.events);
+        sort_as_xprof(&mut gathered.timed);
     }
     let mut deriver = Deriver::new(plane, &recipes);
-    for event in &gathered.events {
+    for event in &gathered.timed {
         deriver.add(*event, &gathered.groups);
     }
     CoreLines { changes: deriver.write(start_ns), sorted_lines: gathered.sorted_lines }
@@ -239,7 +239,7 @@ fn add_offload_stats(
     event: usize,
     stats: &mut Vec<EventStat>,
 ) {
-    let stats_of = |index| EventMetadataView { plane, index }.stats();
+    let stats_of = |index| plane.event_metadata_at(index).stats();
     stats.push((event, StatType::IsAsync.name(), AddedValue::Int(1)));
     for stat in stats_of(offload.done_metadata) {
         if stat.stat_type == Some(StatType::RawBytesAccessed) {
