@@ -51,7 +51,7 @@ fn embed(file: &Path, out: &Path, quality: u32) -> io::Result<String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let tag = content_tag::content_tag(&bytes);
     // Fonts are compressed in themselves.
-    let compressed = !name.ends_with(".woff2");
+    let compressed = file.extension().is_none_or(|extension| extension != "woff2");
     let stored = format!("ui/{tag}-{}", if compressed { quality } else { 0 });
     let path = out.join(&stored);
     if !path.exists() {

@@ -40,13 +40,13 @@ impl Encoding {
     }
 
     /// The encoding for a client that sent this `Accept-Encoding`. Among those that it likes best
-    /// the one that is there already wins, else the cheapest to make. No header: the identity.
+    /// the cheapest to make wins. No header: the identity.
     pub fn negotiate(accepted: &str, content: &Encoded) -> Self {
         if content.len() < SMALLEST_COMPRESSED || content.incompressible {
             return Self::Identity;
         }
         let mut best = (0_u16, Self::Identity);
-        for encoding in content.preferred_encodings() {
+        for encoding in content.preferred_encodings(accepted) {
             let quality = quality(accepted, encoding);
             if quality > best.0 {
                 best = (quality, encoding);
@@ -161,11 +161,17 @@ impl Encoded {
         }
     }
 
-    /// Best first, for a client without preferences: what is there; then zstd, which is as small as
-    /// Brotli at a fraction of the time.
-    fn preferred_encodings(&self) -> [Encoding; 3] {
+    /// Best first, for a client without preferences: zstd, which is as small as Brotli at a fraction
+    /// of the time, or the Brotli that is part of the program. A client that names Brotli beside gzip
+    /// but not zstd is no current browser, and there are HTTP libraries that name Brotli without the
+    /// means to decode it: gzip is what all of them read.
+    fn preferred_encodings(&self, accepted: &str) -> [Encoding; 3] {
         let [brotli, zstd, gzip] = [Encoding::Brotli, Encoding::Zstd, Encoding::Gzip];
-        if self.built_in.is_some() { [brotli, zstd, gzip] } else { [zstd, brotli, gzip] }
+        if self.built_in.is_some() && quality(accepted, zstd) > 0 {
+            [brotli, zstd, gzip]
+        } else {
+            [zstd, gzip, brotli]
+        }
     }
 }
 
@@ -229,7 +235,9 @@ mod tests {
         assert_eq!(chosen(""), Encoding::Identity);
         assert_eq!(chosen("identity"), Encoding::Identity);
         assert_eq!(chosen("gzip, deflate"), Encoding::Gzip);
-        assert_eq!(chosen("gzip, deflate, br"), Encoding::Brotli);
+        assert_eq!(chosen("gzip, deflate, br"), Encoding::Gzip);
+        assert_eq!(chosen("br"), Encoding::Brotli);
+        assert_eq!(chosen("gzip;q=0.9, br"), Encoding::Brotli);
         assert_eq!(chosen("gzip, deflate, br, zstd"), Encoding::Zstd);
         assert_eq!(chosen("br;q=0.5, gzip;q=0.8"), Encoding::Gzip);
         assert_eq!(chosen("gzip;q=0, *;q=0.1"), Encoding::Zstd);
@@ -265,6 +273,7 @@ mod tests {
         let bytes: &'static [u8] = Box::leak(brotli(&text(1000)).into_boxed_slice());
         let encoded = Encoded::built_in(bytes, 1000);
         assert_eq!(Encoding::negotiate("gzip, br, zstd", &encoded), Encoding::Brotli);
+        assert_eq!(Encoding::negotiate("gzip, deflate, br", &encoded), Encoding::Gzip);
         assert_eq!(encoded.get(Encoding::Brotli), bytes);
         assert_eq!(encoded.identity(), text(1000));
     }

@@ -106,8 +106,8 @@ fn read(
     }
     let bytes = std::fs::read(&path).ok()?;
     let tag = content_tag(&bytes);
-    let content =
-        if name.ends_with(".woff2") { Encoded::incompressible(bytes) } else { Encoded::new(bytes) };
+    let is_font = path.extension().is_some_and(|extension| extension == "woff2");
+    let content = if is_font { Encoded::incompressible(bytes) } else { Encoded::new(bytes) };
     let file = File { content: Arc::new(content), tag };
     known.insert(path, (stamp, file.clone()));
     Some(file)
