@@ -72,17 +72,16 @@ impl<V: Clone> Cache<V> {
                 if let Some(value) = state.touch(key) {
                     return value;
                 }
-                match state.flights.get(key) {
-                    Some(flight) => Arc::clone(flight),
-                    None => {
-                        let flight = Arc::new(Flight {
-                            landed: Mutex::new(Landed::Flying),
-                            news: Condvar::new(),
-                        });
-                        state.flights.insert(key.to_owned(), Arc::clone(&flight));
-                        drop(state);
-                        return self.fly(key, &flight, compute);
-                    }
+                if let Some(flight) = state.flights.get(key) {
+                    Arc::clone(flight)
+                } else {
+                    let flight = Arc::new(Flight {
+                        landed: Mutex::new(Landed::Flying),
+                        news: Condvar::new(),
+                    });
+                    state.flights.insert(key.to_owned(), Arc::clone(&flight));
+                    drop(state);
+                    return self.fly(key, &flight, compute);
                 }
             };
             if let Some(value) = flight.wait() {

@@ -22,6 +22,8 @@ struct Embedded {
     bytes: &'static [u8],
 }
 
+// Lengths in a table that build.rs writes, for no reader.
+#[allow(clippy::unreadable_literal)]
 static EMBEDDED: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/ui.rs"));
 
 /// Served as `/` by a build without interface.

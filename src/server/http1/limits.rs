@@ -20,13 +20,13 @@ pub const MAX_CHUNK_LINE_BYTES: usize = 16 << 10;
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// Time for a whole request body, from the end of the head (408 after it).
-pub const BODY_TIME: Duration = Duration::from_secs(60);
+pub const BODY_TIME: Duration = Duration::from_mins(1);
 
 /// How long a connection may stay open without a request.
 pub const IDLE_TIME: Duration = Duration::from_secs(75);
 
 /// Time to take an answer, plus one second for each [`SLOWEST_READER_BYTES_PER_SECOND`] of it.
-pub const WRITE_TIME: Duration = Duration::from_secs(60);
+pub const WRITE_TIME: Duration = Duration::from_mins(1);
 
 /// A client that reads slower than this for long is closed.
 pub const SLOWEST_READER_BYTES_PER_SECOND: u64 = 8 << 10;
