@@ -17,7 +17,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut last = Instant::now();
     let mut lap = |phase: &str| {
-        eprintln!("{:>9.1} ms  {phase}", last.elapsed().as_secs_f64() * 1e3);
+        let memory = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let memory =
+            memory.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+        eprintln!("{:>9.1} ms  {phase} (peak{memory})", last.elapsed().as_secs_f64() * 1e3);
         last = Instant::now();
     };
     let bytes = Bytes::from_vec(std::fs::read(&file)?);

@@ -198,9 +198,25 @@ impl<'a> LineView<'a> {
         self.data.event_count()
     }
 
+    /// Whether an event of the line can belong to a flow; its metadata aside.
+    pub fn can_have_flows(self) -> bool {
+        let rule = self.plane.data.flows.as_ref();
+        let made = rule.into_iter().flat_map(|rule| {
+            let [a, b, c] = [rule.correlation_id, rule.producer_id, rule.consumer_id];
+            [Some(rule.flow_stat), a, b, c].into_iter().flatten()
+        });
+        self.has_edits() || self.has_file_stat(made.chain(self.plane.stat_ids(StatType::Flow)))
+    }
+
     /// Whether stats were added to any event of the line.
     pub(super) fn has_edits(self) -> bool {
         !self.data.edits.is_empty()
+    }
+
+    /// Whether any event of the line has one of these stats in the file.
+    pub fn has_file_stat(self, metadata_ids: impl IntoIterator<Item = i64>) -> bool {
+        let present = self.file.map_or(&[][..], |file| file.stat_ids());
+        !present.is_empty() && metadata_ids.into_iter().any(|id| present.binary_search(&id).is_ok())
     }
 
     /// The event at a place.

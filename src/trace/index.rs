@@ -391,7 +391,8 @@ fn look_at(
         ..Found::default()
     };
     let search_frames = search_frames && !is_counter_line;
-    let reads_stats = !is_counter_line && plane_facts.decide_tracks();
+    let reads_stats =
+        !is_counter_line && plane_facts.decide_tracks() && plane_facts.read_line(line);
     let mut seen = MetadataSeen::default();
     let mut name_ids: HashMap<&str, u32> = HashMap::new();
     for index in task.first..task.last {

@@ -1,7 +1,7 @@
 //! What the trace viewer reads of an event beside its times: name, flow, group.
 
 use super::flow::Flow;
-use crate::timeline::{EventView, PlaneView, StatView};
+use crate::timeline::{EventView, LineView, PlaneView, StatView};
 use crate::xplane::StatValue;
 use crate::xplane::schema::StatType;
 
@@ -76,6 +76,11 @@ impl PlaneFacts {
     /// Whether the stats of events must be read to put them into tracks.
     pub fn decide_tracks(&self) -> bool {
         self.roles.iter().any(|&(_, role)| role == Role::Flow)
+    }
+
+    /// Whether any event of a line can say something about flows.
+    pub fn read_line(&self, line: LineView<'_>) -> bool {
+        self.in_metadata || line.can_have_flows()
     }
 
     fn rename_events(&self) -> bool {

@@ -44,6 +44,8 @@ pub(super) struct LineIndex {
     pub timestamp_ns: i64,
     pub duration_ps: i64,
     pub events: Positions,
+    /// Ids of the stats that events of the line have, sorted.
+    pub stat_ids: Vec<i64>,
 }
 
 /// Where the events of a line are: the offset of each one's length prefix.
@@ -231,6 +233,12 @@ impl<'a> Line<'a> {
     /// Duration of the line, picoseconds; mostly 0.
     pub fn duration_ps(&self) -> i64 {
         self.index.duration_ps
+    }
+
+    /// The metadata ids of the stats that events of the line have themselves, sorted: what is not
+    /// here need not be looked for event by event.
+    pub fn stat_ids(&self) -> &'a [i64] {
+        &self.index.stat_ids
     }
 
     /// How many events the line has.

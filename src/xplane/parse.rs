@@ -12,6 +12,7 @@ use super::metadata::{
 use crate::store::Bytes;
 use crate::wire::{Reader, Value, WireCause, WireError};
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Events that are checked as one task.
@@ -276,7 +277,7 @@ fn parse_line(message: &Message<'_>) -> Parsed<LineIndex> {
         offsets.shrink_to_fit();
         line.events = Positions::Narrow { base: message.base, offsets };
     }
-    check_events(message, &line.events)?;
+    line.stat_ids = check_events(message, &line.events)?;
     Ok(line)
 }
 
@@ -293,48 +294,81 @@ fn length_prefix(bytes: &[u8], tag: usize, length: usize, payload: usize) -> usi
     position + 1
 }
 
-fn check_events(line: &Message<'_>, events: &Positions) -> Parsed<()> {
+/// Checks the events of a line; returns the ids of the stats that they have, sorted.
+fn check_events(line: &Message<'_>, events: &Positions) -> Parsed<Vec<i64>> {
     let count = events.len();
-    let check = |range: std::ops::Range<usize>| -> Parsed<()> {
+    let check = |range: std::ops::Range<usize>| -> Parsed<StatIds> {
+        let mut ids = StatIds::new();
         for index in range {
             let prefix = (events.get(index) - line.base) as usize;
             let mut reader = Reader::at(line.bytes, prefix);
             let (bytes, offset) = reader.length_delimited().map_err(|error| line.fail(error))?;
-            check_event(&line.child("XEvent", bytes, offset))?;
+            check_event(&line.child("XEvent", bytes, offset), &mut ids)?;
         }
-        Ok(())
+        Ok(ids)
     };
-    if count <= EVENTS_PER_TASK {
-        return check(0..count);
-    }
     // The first error in the order of the file is the one to report.
-    let results: Vec<Parsed<()>> = (0..count.div_ceil(EVENTS_PER_TASK))
-        .into_par_iter()
-        .map(|task| check(task * EVENTS_PER_TASK..((task + 1) * EVENTS_PER_TASK).min(count)))
-        .collect();
-    results.into_iter().collect()
+    let results: Vec<Parsed<StatIds>> = if count <= EVENTS_PER_TASK {
+        vec![check(0..count)]
+    } else {
+        (0..count.div_ceil(EVENTS_PER_TASK))
+            .into_par_iter()
+            .map(|task| check(task * EVENTS_PER_TASK..((task + 1) * EVENTS_PER_TASK).min(count)))
+            .collect()
+    };
+    let mut ids = BTreeSet::new();
+    for result in results {
+        ids.extend(result?.seen);
+    }
+    Ok(ids.into_iter().collect())
+}
+
+/// The ids of the stats that some events have.
+struct StatIds {
+    seen: BTreeSet<i64>,
+    /// Ids that were noted lately, by their low bits: most events repeat a few.
+    recent: [Option<i64>; 64],
+}
+
+impl StatIds {
+    fn new() -> Self {
+        Self { seen: BTreeSet::new(), recent: [None; 64] }
+    }
+
+    #[inline]
+    fn note(&mut self, id: i64) {
+        let recent = &mut self.recent[(id & 63) as usize];
+        if *recent != Some(id) {
+            *recent = Some(id);
+            self.seen.insert(id);
+        }
+    }
 }
 
 #[inline]
-fn check_event(message: &Message<'_>) -> Parsed<()> {
+fn check_event(message: &Message<'_>, ids: &mut StatIds) -> Parsed<()> {
     let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
         if let (4, Value::Bytes(bytes, offset)) = field {
-            check_stat(&message.child("XStat", bytes, offset))?;
+            ids.note(check_stat(&message.child("XStat", bytes, offset))?);
         }
     }
     Ok(())
 }
 
+/// Checks a stat and returns its metadata id.
 #[inline]
-fn check_stat(message: &Message<'_>) -> Parsed<()> {
+fn check_stat(message: &Message<'_>) -> Parsed<i64> {
+    let mut id = 0;
     let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
-        if let (5, Value::Bytes(bytes, offset)) = field {
-            message.check_utf8(bytes, offset)?;
+        match field {
+            (1, Value::Varint(value)) => id = value as i64,
+            (5, Value::Bytes(bytes, offset)) => message.check_utf8(bytes, offset)?,
+            _ => {}
         }
     }
-    Ok(())
+    Ok(id)
 }
 
 fn parse_event_metadata(message: &Message<'_>, key: i64) -> Parsed<EventMetadataEntry> {

@@ -170,25 +170,32 @@ impl<'a> Reader<'_, 'a> {
             specials: Vec::new(),
             order: Order::default(),
         };
+        let reads_stats = line.has_file_stat(self.wanted.ids.iter().copied());
         for place in places {
             let event = line.event(place);
             let span = Timespan::on_line(line_ns, event.offset_ps(), event.duration_ps());
             let on_line = Timespan::on_line(0, event.offset_ps(), event.duration_ps());
             let order = Order { ends: Some((on_line, on_line)), is_broken: false };
             run.order = run.order.then(order);
-            self.read_event(event, span, &mut run);
+            self.read_event(event, span, reads_stats, &mut run);
         }
         run
     }
 
     #[inline]
-    fn read_event(&self, event: EventView<'a>, span: Timespan, run: &mut Run<'a>) {
+    fn read_event(
+        &self,
+        event: EventView<'a>,
+        span: Timespan,
+        reads_stats: bool,
+        run: &mut Run<'a>,
+    ) {
         let last = self.recipes.len() - 1;
         let number = (event.metadata_index() as usize).min(last);
         let recipe = &self.recipes[number];
         let mark = event.line().data.mark(event.key());
         let group = mark.group().map_or(0, |group| group as u32 + 1);
-        let special = self.special(event, recipe, group != 0);
+        let special = self.special(event, recipe, reads_stats, group != 0);
         if self.only_relevant && !special.as_ref().unwrap_or(recipe).is_relevant() {
             return;
         }
@@ -205,6 +212,7 @@ impl<'a> Reader<'_, 'a> {
         &self,
         event: EventView<'a>,
         recipe: &Recipe<'a>,
+        reads_stats: bool,
         has_group: bool,
     ) -> Option<Recipe<'a>> {
         let mut special = None;
@@ -212,7 +220,7 @@ impl<'a> Reader<'_, 'a> {
             special = Some(*recipe);
         }
         let Some(file) = event.file() else { return special };
-        if !self.wanted.ids.is_empty() && file.has_stat_of(&self.wanted.ids) {
+        if reads_stats && file.has_stat_of(&self.wanted.ids) {
             for stat in file.stats() {
                 let Some(stat_type) = self.wanted.stat_type(stat.metadata_id) else { continue };
                 let stat = event.line().plane().resolve(stat);

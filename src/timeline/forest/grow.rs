@@ -44,9 +44,19 @@ struct PlaneFacts<'a> {
     pid: Option<i32>,
     is_host_threads: bool,
     correlation_id: Option<i64>,
-    /// Whether the file's events can have stats about contexts.
-    has_contexts: bool,
 }
+
+/// Stats about contexts: where a line has none, the stats of its events are not looked at.
+const CONTEXT_STATS: [StatType; 8] = [
+    StatType::ProducerType,
+    StatType::ProducerId,
+    StatType::ConsumerType,
+    StatType::ConsumerId,
+    StatType::ConsumerPid,
+    StatType::IsRoot,
+    StatType::IsAsync,
+    StatType::CorrelationId,
+];
 
 /// One line, before it is known where its nodes start.
 struct Grown {
@@ -122,22 +132,11 @@ pub(in crate::timeline) fn tpu_grouping_line(plane: PlaneView<'_>) -> Option<Lin
 
 impl<'a> PlaneFacts<'a> {
     fn new(plane: PlaneView<'a>) -> Self {
-        let table = plane.file().stat_metadata();
-        let has = |stat| table.of_type(plane.file().space(), stat).is_some();
-        let contexts = [
-            StatType::ProducerType,
-            StatType::ProducerId,
-            StatType::ConsumerType,
-            StatType::ConsumerId,
-            StatType::IsRoot,
-            StatType::IsAsync,
-        ];
         Self {
             plane,
             pid: plane.stat(StatType::ProcessId).map(|stat| stat.int_value() as i32),
             is_host_threads: plane.name() == HOST_THREADS_PLANE,
             correlation_id: plane.stat_id(StatType::CorrelationId),
-            has_contexts: contexts.into_iter().any(has),
         }
     }
 
@@ -152,11 +151,17 @@ impl<'a> PlaneFacts<'a> {
         line.map(|line| Task::Tpu(*self, line)).into_iter().collect()
     }
 
-    /// Reads what an event says; most planes say nothing, and their stats are not looked at.
+    /// Whether the file's events of a line say something.
+    fn has_contexts(&self, line: LineView<'a>) -> bool {
+        let contexts = CONTEXT_STATS.into_iter().flat_map(|stat| self.plane.stat_ids(stat));
+        line.has_file_stat(contexts.chain(self.correlation_id))
+    }
+
+    /// Reads what an event says; most lines say nothing, and their stats are not looked at.
     #[inline]
-    fn stats(&self, event: EventView<'a>) -> ContextStats {
+    fn stats(&self, event: EventView<'a>, has_contexts: bool) -> ContextStats {
         let mut stats = ContextStats { pid: self.pid, ..ContextStats::default() };
-        if self.has_contexts || self.correlation_id.is_some() || event.has_edits() {
+        if has_contexts || event.has_edits() {
             self.read(event, &mut stats);
         }
         if stats.root_level.is_none() && event.event_type() == Some(EventType::TraceContext) {
@@ -199,9 +204,10 @@ impl<'a> PlaneFacts<'a> {
         let mut grown = Grown::new(line);
         // Open events: place, and when they take place.
         let mut open: Vec<(u32, Timespan)> = Vec::new();
+        let has_contexts = self.has_contexts(line);
         for (place, event) in line.events().enumerate() {
             let place = place as u32;
-            let stats = self.stats(event);
+            let stats = self.stats(event, has_contexts);
             let event_type = self.event_type(event, &stats, self.is_host_threads);
             grown.note(place, event_type, &stats);
             if let Some(level) = stats.root_level {
@@ -236,9 +242,10 @@ impl<'a> PlaneFacts<'a> {
         let mut grown = Grown::new(steps);
         grown.is_tensor_core = tensor_core_id(self.plane.name()).is_some();
         let mut spans = Vec::with_capacity(steps.event_count());
+        let has_contexts = self.has_contexts(steps);
         for (place, event) in steps.events().enumerate() {
             let place = place as u32;
-            let stats = self.stats(event);
+            let stats = self.stats(event, has_contexts);
             let event_type = self.event_type(event, &stats, false);
             grown.note(place, event_type, &stats);
             grown.line.parent.push(NONE);
@@ -246,14 +253,21 @@ impl<'a> PlaneFacts<'a> {
             spans.push(event.timespan());
         }
         for line in self.plane.lines().filter(|line| line.index() != steps.index()) {
-            if self.has_contexts || line.has_edits() {
-                self.delegate(line, &spans, &mut grown);
+            let has_contexts = self.has_contexts(line);
+            if has_contexts || line.has_edits() {
+                self.delegate(line, has_contexts, &spans, &mut grown);
             }
         }
         grown
     }
 
-    fn delegate(&self, line: LineView<'a>, spans: &[Timespan], grown: &mut Grown) {
+    fn delegate(
+        &self,
+        line: LineView<'a>,
+        has_contexts: bool,
+        spans: &[Timespan],
+        grown: &mut Grown,
+    ) {
         let mut parent = 0;
         for event in line.events() {
             let span = event.timespan();
@@ -262,7 +276,7 @@ impl<'a> PlaneFacts<'a> {
             }
             let Some(step) = spans.get(parent) else { break };
             if step.includes(span) {
-                let stats = self.stats(event);
+                let stats = self.stats(event, has_contexts);
                 grown.contexts.extend(ContextEntry::of(parent as u32, &stats.context()));
             }
         }
