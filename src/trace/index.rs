@@ -297,6 +297,7 @@ impl TraceIndex {
                 plane: task.plane,
                 line: task.line,
                 first: task.first as u32,
+                remaining: line.event_count() - task.first,
             };
             builder.append(target, found);
         }

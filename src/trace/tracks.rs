@@ -6,6 +6,7 @@
 
 use super::flow::Flow;
 use super::index::{Found, Origins, Piece, Place, Track};
+use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// Tracks in the making.
@@ -33,12 +34,14 @@ pub(super) struct Target {
     pub line: u32,
     /// Index of the first event of the run on its line.
     pub first: u32,
+    /// Number of events of the line that are still to come, this run's included.
+    pub remaining: usize,
 }
 
 impl Builder {
     /// Adds what was found in a run of events of a line.
     pub fn append(&mut self, target: Target, found: Found) {
-        let Target { device, resource, plane, line, first } = target;
+        let Target { device, resource, plane, line, first, remaining } = target;
         for named in &found.named {
             let place = found.names[named.name as usize].clone();
             let track = self.track(device, place);
@@ -58,10 +61,14 @@ impl Builder {
             Some(events) => track.add_events(plane, line, at, events),
             None => track.add_run(plane, line, at, first, found.timestamps.len() as u32),
         }
-        if at == 0 {
+        if at == 0 && found.timestamps.len() == remaining {
             track.timestamps = found.timestamps;
             track.durations = found.durations;
         } else {
+            if first == 0 {
+                track.timestamps.reserve_exact(remaining);
+                track.durations.reserve_exact(remaining);
+            }
             track.timestamps.extend_from_slice(&found.timestamps);
             track.durations.extend_from_slice(&found.durations);
         }
@@ -84,7 +91,7 @@ impl Builder {
 
     /// The tracks, in the order in which XProf puts events of equal times.
     pub fn finish(self) -> Vec<Track> {
-        let mut tracks: Vec<Track> = self.tracks.into_iter().map(Growing::finish).collect();
+        let mut tracks: Vec<Track> = self.tracks.into_par_iter().map(Growing::finish).collect();
         tracks.sort_by(|a, b| (a.device, &a.place).cmp(&(b.device, &b.place)));
         tracks
     }

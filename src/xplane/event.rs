@@ -19,9 +19,11 @@ pub struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// Decodes the event whose length prefix is at `position`.
+    /// Decodes the event whose length prefix is at `position`. With `numbers_first` it is known
+    /// that no number stands after a stat, as every profiler writes it, so stats are not skipped
+    /// one by one.
     #[inline]
-    pub(super) fn at(space: &'a Space, position: u64) -> Self {
+    pub(super) fn at(space: &'a Space, position: u64, numbers_first: bool) -> Self {
         let mut event = Self {
             space,
             position,
@@ -40,6 +42,7 @@ impl<'a> Event<'a> {
                     event.occurrences = None;
                 }
                 (3, Value::Varint(value)) => event.duration_ps = value as i64,
+                (4, _) if numbers_first => break,
                 (5, Value::Varint(value)) => {
                     event.offset_ps = 0;
                     event.occurrences = Some(value as i64);
@@ -91,7 +94,7 @@ impl Space {
     /// The event at a position that [`Event::position`] gave.
     #[inline]
     pub fn event_at(&self, position: u64) -> Event<'_> {
-        Event::at(self, position)
+        Event::at(self, position, false)
     }
 }
 

@@ -46,6 +46,8 @@ pub(super) struct LineIndex {
     pub events: Positions,
     /// Ids of the stats that events of the line have, sorted.
     pub stat_ids: Vec<i64>,
+    /// Whether in each event all numbers stand before the first stat.
+    pub numbers_first: bool,
 }
 
 /// Where the events of a line are: the offset of each one's length prefix.
@@ -250,7 +252,7 @@ impl<'a> Line<'a> {
     #[inline]
     pub fn event(&self, index: usize) -> Event<'a> {
         let position = self.index.events.get(index);
-        Event::at(self.plane.space, position)
+        Event::at(self.plane.space, position, self.index.numbers_first)
     }
 
     /// The events in the order of the file.

@@ -277,7 +277,9 @@ fn parse_line(message: &Message<'_>) -> Parsed<LineIndex> {
         offsets.shrink_to_fit();
         line.events = Positions::Narrow { base: message.base, offsets };
     }
-    line.stat_ids = check_events(message, &line.events)?;
+    let checked = check_events(message, &line.events)?;
+    line.numbers_first = checked.numbers_first;
+    line.stat_ids = checked.stat_ids.into_iter().collect();
     Ok(line)
 }
 
@@ -294,21 +296,21 @@ fn length_prefix(bytes: &[u8], tag: usize, length: usize, payload: usize) -> usi
     position + 1
 }
 
-/// Checks the events of a line; returns the ids of the stats that they have, sorted.
-fn check_events(line: &Message<'_>, events: &Positions) -> Parsed<Vec<i64>> {
+/// Checks the events of a line.
+fn check_events(line: &Message<'_>, events: &Positions) -> Parsed<Checked> {
     let count = events.len();
-    let check = |range: std::ops::Range<usize>| -> Parsed<StatIds> {
-        let mut ids = StatIds::new();
+    let check = |range: std::ops::Range<usize>| -> Parsed<Checked> {
+        let mut checked = Checked::new();
         for index in range {
             let prefix = (events.get(index) - line.base) as usize;
             let mut reader = Reader::at(line.bytes, prefix);
             let (bytes, offset) = reader.length_delimited().map_err(|error| line.fail(error))?;
-            check_event(&line.child("XEvent", bytes, offset), &mut ids)?;
+            check_event(&line.child("XEvent", bytes, offset), &mut checked)?;
         }
-        Ok(ids)
+        Ok(checked)
     };
     // The first error in the order of the file is the one to report.
-    let results: Vec<Parsed<StatIds>> = if count <= EVENTS_PER_TASK {
+    let results: Vec<Parsed<Checked>> = if count <= EVENTS_PER_TASK {
         vec![check(0..count)]
     } else {
         (0..count.div_ceil(EVENTS_PER_TASK))
@@ -316,41 +318,50 @@ fn check_events(line: &Message<'_>, events: &Positions) -> Parsed<Vec<i64>> {
             .map(|task| check(task * EVENTS_PER_TASK..((task + 1) * EVENTS_PER_TASK).min(count)))
             .collect()
     };
-    let mut ids = BTreeSet::new();
+    let mut whole = Checked::new();
     for result in results {
-        ids.extend(result?.seen);
+        let checked = result?;
+        whole.numbers_first &= checked.numbers_first;
+        whole.stat_ids.extend(checked.stat_ids);
     }
-    Ok(ids.into_iter().collect())
+    Ok(whole)
 }
 
-/// The ids of the stats that some events have.
-struct StatIds {
-    seen: BTreeSet<i64>,
+/// What the check of some events found out.
+struct Checked {
+    /// Whether in each event all numbers stand before the first stat.
+    numbers_first: bool,
+    /// The metadata ids of the stats that the events have.
+    stat_ids: BTreeSet<i64>,
     /// Ids that were noted lately, by their low bits: most events repeat a few.
     recent: [Option<i64>; 64],
 }
 
-impl StatIds {
+impl Checked {
     fn new() -> Self {
-        Self { seen: BTreeSet::new(), recent: [None; 64] }
+        Self { numbers_first: true, stat_ids: BTreeSet::new(), recent: [None; 64] }
     }
 
     #[inline]
-    fn note(&mut self, id: i64) {
+    fn note_stat(&mut self, id: i64) {
         let recent = &mut self.recent[(id & 63) as usize];
         if *recent != Some(id) {
             *recent = Some(id);
-            self.seen.insert(id);
+            self.stat_ids.insert(id);
         }
     }
 }
 
 #[inline]
-fn check_event(message: &Message<'_>, ids: &mut StatIds) -> Parsed<()> {
+fn check_event(message: &Message<'_>, checked: &mut Checked) -> Parsed<()> {
+    let mut has_stats = false;
     let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
         if let (4, Value::Bytes(bytes, offset)) = field {
-            ids.note(check_stat(&message.child("XStat", bytes, offset))?);
+            has_stats = true;
+            checked.note_stat(check_stat(&message.child("XStat", bytes, offset))?);
+        } else if has_stats {
+            checked.numbers_first = false;
         }
     }
     Ok(())

@@ -166,7 +166,7 @@ impl<'a> Reader<'_, 'a> {
             if is_target.contains(&line.id()) { self.start_ns } else { line.timestamp_ns() };
         let mut run = Run {
             line: line.index(),
-            events: Vec::new(),
+            events: Vec::with_capacity(places.len()),
             specials: Vec::new(),
             order: Order::default(),
         };
