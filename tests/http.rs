@@ -243,8 +243,8 @@ fn thousands_of_half_open_connections_delay_nobody() {
     let wanted = 4096;
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = Some(limit.maximum.unwrap_or(wanted).min(wanted));
-    setrlimit(Resource::Nofile, limit.clone()).unwrap();
     let count = usize::try_from(limit.current.unwrap()).unwrap().saturating_sub(512).min(2000);
+    setrlimit(Resource::Nofile, limit).unwrap();
     let server = Server::start("half-open");
     let connections: Vec<TcpStream> = (0..count)
         .map(|_| {
