@@ -6,6 +6,8 @@
 mod commands;
 mod error;
 pub mod fire;
+#[cfg(test)]
+mod goldens;
 mod help;
 mod output;
 mod python_re;
@@ -21,6 +23,10 @@ use std::process::ExitCode;
 /// Runs one command of the command line.
 pub fn run(words: Vec<OsString>) -> ExitCode {
     let words = fire::preprocess(texts(words));
+    if words.first().is_some_and(|word| word == "help") {
+        let command = words.get(1).and_then(|word| commands::find(&word.replace('-', "_")));
+        return output::print(&help::text(command));
+    }
     match fire::walk(words) {
         Ok(Outcome::Result(component)) => output::print_result(component),
         Ok(Outcome::Help(command)) => output::print(&help::text(command)),

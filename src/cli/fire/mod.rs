@@ -11,6 +11,8 @@ mod own_flags;
 mod token;
 mod words;
 
+#[cfg(test)]
+pub use bind::bind;
 pub use bind::{Bound, Signature, is_flag};
 pub use members::printed;
 pub use own_flags::OwnFlags;

@@ -53,9 +53,24 @@ impl Tokens {
     fn skip_to_first_token(&mut self) -> Option<()> {
         loop {
             let mut column = 0;
-            while let Some(character @ (' ' | '\t' | '\u{c}')) = self.peek() {
-                column = if character == '\u{c}' { 0 } else { column + 1 };
+            // The column counts from before the first backslash that joins lines.
+            let mut joined_column = 0;
+            loop {
+                match self.peek() {
+                    Some('\u{c}') => column = 0,
+                    Some(' ' | '\t') => column += 1,
+                    Some('\\') if self.peek_at(1) == Some('\n') => {
+                        if joined_column == 0 {
+                            joined_column = column;
+                        }
+                        self.position += 1;
+                    }
+                    _ => break,
+                }
                 self.position += 1;
+            }
+            if joined_column > 0 {
+                column = joined_column;
             }
             match self.peek() {
                 Some('#') => self.skip_comment(),
@@ -81,7 +96,11 @@ impl Tokens {
                 None => return Some(false),
                 Some(' ' | '\t' | '\u{c}') => self.position += 1,
                 Some('#') => self.skip_comment(),
-                Some('\\') if self.peek_at(1) == Some('\n') => self.position += 2,
+                Some('\\') if self.peek_at(1) == Some('\n') => {
+                    self.position += 2;
+                    // A line must follow.
+                    self.peek()?;
+                }
                 Some('\n') if self.depth > 0 => self.position += 1,
                 Some('\n') => return self.only_blank_lines_follow().then_some(false),
                 Some(_) => break,
@@ -93,14 +112,22 @@ impl Tokens {
     }
 
     fn only_blank_lines_follow(&mut self) -> bool {
+        // White space at the very end counts as an indented line.
+        let mut column = 0;
         while let Some(character) = self.peek() {
             match character {
-                '\n' | ' ' | '\t' | '\u{c}' => self.position += 1,
-                '#' => self.skip_comment(),
+                '\n' | '\u{c}' => column = 0,
+                ' ' | '\t' => column += 1,
+                '#' => {
+                    self.skip_comment();
+                    column = 0;
+                    continue;
+                }
                 _ => return false,
             }
+            self.position += 1;
         }
-        true
+        column == 0
     }
 
     fn token(&mut self) -> Option<Token> {
@@ -210,8 +237,9 @@ impl Tokens {
         if !is_integer {
             return text.parse().ok().map(Token::Float);
         }
-        let is_padded = text.len() > 1 && text.starts_with('0') && text.contains(|c| c != '0');
-        if is_padded || text.len() > MAX_DECIMAL_DIGITS {
+        let is_zero = text.bytes().all(|digit| digit == b'0');
+        let is_padded = text.len() > 1 && text.starts_with('0');
+        if !is_zero && (is_padded || text.len() > MAX_DECIMAL_DIGITS) {
             return None;
         }
         integer(text.as_bytes(), 10).map(Token::Int)

@@ -131,6 +131,18 @@ impl Emitter {
     }
 
     fn repeat(&mut self, kind: RepeatKind, min: u64, max: u64, body: &Sequence, flags: Flags) {
+        if is_zero_width(body) {
+            // Once says it all, and the matcher repeats no look-around.
+            match (min, kind) {
+                (0, RepeatKind::Lazy) => self.grouped("(?:|", body, flags),
+                (0, _) => {
+                    self.grouped("(?:(?:", body, flags);
+                    self.out.push_str("|)");
+                }
+                _ => self.grouped("(?:", body, flags),
+            }
+            return;
+        }
         if kind == RepeatKind::Possessive {
             self.out.push_str("(?>");
         }
@@ -213,6 +225,21 @@ impl Emitter {
             self.out.push(')');
         }
     }
+}
+
+/// Whether a sequence takes no character, whatever the text.
+fn is_zero_width(sequence: &[Node]) -> bool {
+    sequence.iter().all(|node| match node {
+        Node::At(_) | Node::Look { .. } => true,
+        Node::Literal(_) | Node::Any | Node::Class { .. } | Node::Backreference(_) => false,
+        Node::Branch(branches) => branches.iter().all(|branch| is_zero_width(branch)),
+        Node::Group { body, .. } | Node::Atomic(body) | Node::Repeat { body, .. } => {
+            is_zero_width(body)
+        }
+        Node::Condition { yes, no, .. } => {
+            is_zero_width(yes) && no.as_deref().is_none_or(is_zero_width)
+        }
+    })
 }
 
 /// A literal whose case rule no folding of the regex crates has.

@@ -1,0 +1,3 @@
+fn main() -> std::process::ExitCode {
+    xprof_rs::cli::run(std::env::args_os().skip(1).collect())
+}
