@@ -60,9 +60,13 @@ fn words_reach_the_parameters_that_fire_gives_them_to() {
         let signature = commands::find(&row[0]).unwrap().signature();
         let found = match bind(&words, &signature) {
             Ok(bound) => {
-                let args: Vec<String> = bound.positional.iter().map(super::value::Value::repr).collect();
-                let named: serde_json::Map<String, Json> =
-                    bound.named.iter().map(|(name, value)| (name.clone(), json!(value.repr()))).collect();
+                let args: Vec<String> =
+                    bound.positional.iter().map(super::value::Value::repr).collect();
+                let named: serde_json::Map<String, Json> = bound
+                    .named
+                    .iter()
+                    .map(|(name, value)| (name.clone(), json!(value.repr())))
+                    .collect();
                 json!({"args": args, "named": named, "rest": bound.remaining})
             }
             Err(raised) => json!({"error": raised.message()}),
