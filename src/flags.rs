@@ -71,6 +71,10 @@ fn print(text: &str) -> ExitCode {
 }
 
 fn parse(mut words: Vec<OsString>) -> Result<Mode, String> {
+    // A command is one also where a file has its name, or its session comes first.
+    if cli::is_command(&words) {
+        return Ok(Mode::Command(words));
+    }
     match words.first() {
         Some(first) if first == "server" => {
             words.remove(0);

@@ -36,8 +36,11 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// Whether words are for a command (or its help) and not for the server.
+/// Whether words are for a command, or for Fire itself (`-- --help`), and not for the server.
 pub fn is_command(words: &[OsString]) -> bool {
+    if words.first().is_some_and(|word| word == "--") {
+        return true;
+    }
     fire::first_word(&texts(words.to_vec()))
         .is_some_and(|word| commands::find(&word.replace('-', "_")).is_some())
 }

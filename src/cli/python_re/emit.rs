@@ -86,12 +86,7 @@ impl Emitter {
             Node::At(at) => self.at(*at, flags),
             Node::Branch(branches) => {
                 self.out.push_str("(?:");
-                for (index, branch) in branches.iter().enumerate() {
-                    if index > 0 {
-                        self.out.push('|');
-                    }
-                    self.sequence(branch, flags);
-                }
+                self.branches(branches, flags);
                 self.out.push(')');
             }
             Node::Group { index, add, remove, body } => {
@@ -127,6 +122,33 @@ impl Emitter {
                 };
                 self.grouped(open, body, flags);
             }
+        }
+    }
+
+    /// Alternatives, those of alternatives inside among them: the matcher has a limit of nesting.
+    fn branches(&mut self, branches: &[Sequence], flags: Flags) {
+        for (index, branch) in branches.iter().enumerate() {
+            if index > 0 {
+                self.out.push('|');
+            }
+            match self.only_branches(branch) {
+                Some(inside) => self.branches(inside, flags),
+                None => self.sequence(branch, flags),
+            }
+        }
+    }
+
+    /// The alternatives that are all there is in a sequence, perhaps in plain groups.
+    fn only_branches<'a>(&self, sequence: &'a [Node]) -> Option<&'a [Sequence]> {
+        match sequence {
+            [Node::Branch(branches)] => Some(branches),
+            [Node::Group { index, add, remove, body }] => {
+                let is_plain = index.is_none_or(|index| self.number(index) == 0)
+                    && *add == Flags::default()
+                    && *remove == Flags::default();
+                if is_plain { self.only_branches(body) } else { None }
+            }
+            _ => None,
         }
     }
 
