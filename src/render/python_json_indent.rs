@@ -164,7 +164,6 @@ pub fn push_escaped(out: &mut String, text: &str, ascii: bool) {
             '\t' => out.push_str("\\t"),
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
-            '\u{7f}' => out.push('\u{7f}'),
             _ if SURROGATES.contains(&u32::from(character)) => {
                 let _ = write!(out, "\\u{:04x}", u32::from(character) - 0x10_0000);
             }
@@ -203,7 +202,7 @@ mod tests {
         json.end_object();
         assert_eq!(
             json.finish(),
-            "{\n  \"events\": [\n    {\n      \"name\": \"a\\\"\u{7f}\\u00e9\\ud83d\\ude00\\u0001\",\n      \
+            "{\n  \"events\": [\n    {\n      \"name\": \"a\\\"\\u007f\\u00e9\\ud83d\\ude00\\u0001\",\n      \
              \"n\": -3\n    }\n  ],\n  \"empty\": [],\n  \"inf\": Infinity\n}"
         );
     }

@@ -139,6 +139,12 @@ static CONTAINER: &[Method] = &[plain("__len__", |value, _| {
 
 static BYTES: &[Method] = &[
     plain("__len__", |value, _| Ok(Value::int(bytes_of(value).len()))),
+    with("upper", Takes::Anything, |value, _| {
+        Ok(Value::Bytes(bytes_of(value).to_ascii_uppercase()))
+    }),
+    with("lower", Takes::Anything, |value, _| {
+        Ok(Value::Bytes(bytes_of(value).to_ascii_lowercase()))
+    }),
     with("hex", Takes::Anything, |value, _| {
         let digits = bytes_of(value).iter().map(|byte| format!("{byte:02x}"));
         Ok(Value::Str(digits.collect()))
