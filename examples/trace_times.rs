@@ -16,11 +16,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let param = |name: &str| params.iter().find(|(key, _)| key == name).map(|(_, v)| v.as_str());
 
     let mut last = Instant::now();
+    let mut last_processor = processor_ms();
     let mut lap = |phase: &str| {
-        let memory = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let memory =
-            memory.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
-        eprintln!("{:>9.1} ms  {phase} (peak{memory})", last.elapsed().as_secs_f64() * 1e3);
+        eprintln!(
+            "{:>9.1} ms {:>9.1} ms of processors {:>7} KiB  {phase}",
+            last.elapsed().as_secs_f64() * 1e3,
+            processor_ms() - last_processor,
+            resident_kib(),
+        );
+        last_processor = processor_ms();
         last = Instant::now();
     };
     let bytes = Bytes::from_vec(std::fs::read(&file)?);
@@ -38,10 +42,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         let index = TraceIndex::build(timeline, &host);
         lap("tracks");
+        eprintln!("{} events", index.event_count());
         let options = TraceOptions::from_params(param)?;
-        let body = trace::answer(&[&index], &options).map_err(|_| "event not found")?;
+        let body = trace::answer(&[&index], &options)?;
         lap("first answer");
-        let again = trace::answer(&[&index], &options).map_err(|_| "event not found")?;
+        let again = trace::answer(&[&index], &options)?;
         lap("second answer");
         assert_eq!(body.len(), again.len());
         body
@@ -51,4 +56,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::fs::write(path, body)?;
     }
     Ok(())
+}
+
+/// Processor time of this process so far, where the system tells it.
+fn processor_ms() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> =
+        stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok());
+    (ticks(11).unwrap_or(0.0) + ticks(12).unwrap_or(0.0)) * 10.0
+}
+
+/// Memory of this process now, where the system tells it.
+fn resident_kib() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = |name| status.lines().find_map(|line: &str| line.strip_prefix(name));
+    let now = line("VmRSS:").unwrap_or_default().trim_end_matches("kB").trim();
+    let peak = line("VmHWM:").unwrap_or_default().trim_end_matches("kB").trim();
+    format!("{now} (peak {peak})")
 }

@@ -106,6 +106,12 @@ impl<'a> PlaneView<'a> {
         })
     }
 
+    /// Whether events of the plane can have a flow, of the file or made of their stats.
+    pub fn can_have_flows(self) -> bool {
+        let in_file = self.file.stat_metadata().of_type(self.file.space(), StatType::Flow);
+        in_file.is_some() || self.data.flows.is_some_and(|rule| !rule.is_idle())
+    }
+
     /// All metadata ids whose stats have a type; mostly one or none.
     pub fn stat_ids(self, stat_type: StatType) -> impl Iterator<Item = i64> + use<'a> {
         let file = self.file.stat_metadata().iter(self.file.space());

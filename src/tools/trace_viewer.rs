@@ -5,25 +5,23 @@ use crate::trace::{self, Format, TraceOptions, legacy};
 use rayon::prelude::*;
 
 const JSON: &str = "application/json";
+const PROTOBUF: &str = "application/octet-stream";
 
 /// Answers `trace_viewer@` for one host or several.
 pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let options = TraceOptions::from_params(|name| request.param(name))
         .map_err(|error| ToolError::NoData(error.to_string()))?;
-    if options.format == Format::Protobuf {
-        return Err(ToolError::NoData("format=pb is not built into this version yet".to_owned()));
-    }
     let hosts = &request.session.hosts;
     let traces =
         hosts.par_iter().map(|file| request.profiles.trace(file)).collect::<Result<Vec<_>, _>>()?;
     let traces: Vec<_> = traces.iter().map(AsRef::as_ref).collect();
-    let body = trace::answer(&traces, &options).map_err(|trace::EventNotFound| {
-        ToolError::NoData(format!(
-            "no event {:?} with this start, duration and serial",
-            options.event_name
-        ))
-    })?;
-    Ok(Answer { body, content_type: JSON, reason: None })
+    let body =
+        trace::answer(&traces, &options).map_err(|error| ToolError::NoData(error.to_string()))?;
+    let content_type = match options.format {
+        Format::Json => JSON,
+        Format::Protobuf => PROTOBUF,
+    };
+    Ok(Answer { body, content_type, reason: None })
 }
 
 /// Answers `trace_viewer`, which shows one host whole.

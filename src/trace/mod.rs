@@ -17,6 +17,8 @@ mod hash;
 mod index;
 mod levels;
 mod merge;
+mod protobuf;
+mod rows;
 mod select;
 mod serials;
 mod source;
@@ -26,19 +28,39 @@ mod write;
 
 pub use index::TraceIndex;
 pub use options::{BadOption, Format, TraceOptions};
-pub use select::EventNotFound;
 
 use rayon::prelude::*;
-use write::HostPart;
+use rows::HostPart;
 
-/// Answers a request about hosts, in order, as JSON.
-///
-/// # Errors
-/// The details of an event that one of the hosts does not have.
-pub fn answer(hosts: &[&TraceIndex], options: &TraceOptions) -> Result<Vec<u8>, EventNotFound> {
+/// Why a request has no answer.
+#[derive(Debug)]
+pub enum TraceError {
+    /// The details of an event that one of the hosts does not have.
+    EventNotFound,
+    /// The compressor failed.
+    Compression(std::io::Error),
+}
+
+impl std::fmt::Display for TraceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::EventNotFound => f.write_str("no event with this name, start, duration and id"),
+            Self::Compression(error) => write!(f, "zstd: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+/// Answers a request about hosts, in order, as its options say.
+pub fn answer(hosts: &[&TraceIndex], options: &TraceOptions) -> Result<Vec<u8>, TraceError> {
     let parts = hosts
         .par_iter()
         .map(|index| select::select(index, options).map(|selection| HostPart { index, selection }))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(write::write_json(&parts, options))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|select::EventNotFound| TraceError::EventNotFound)?;
+    match options.format {
+        Format::Json => Ok(write::write_json(&parts, options)),
+        Format::Protobuf => protobuf::write(&parts, options).map_err(TraceError::Compression),
+    }
 }

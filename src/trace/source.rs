@@ -11,6 +11,7 @@ pub struct PlaneFacts {
     roles: Vec<(i64, Role)>,
     /// Whether event metadata has such stats.
     in_metadata: bool,
+    can_have_flows: bool,
 }
 
 /// What a stat is to the trace viewer.
@@ -65,7 +66,7 @@ impl PlaneFacts {
             && plane
                 .all_event_metadata()
                 .any(|entry| entry.stats().any(|stat| Role::of(stat.stat_type).is_some()));
-        Self { roles, in_metadata }
+        Self { roles, in_metadata, can_have_flows: plane.can_have_flows() }
     }
 
     #[inline]
@@ -75,7 +76,7 @@ impl PlaneFacts {
 
     /// Whether the stats of events must be read to put them into tracks.
     pub fn decide_tracks(&self) -> bool {
-        self.roles.iter().any(|&(_, role)| role == Role::Flow)
+        self.can_have_flows
     }
 
     /// Whether any event of a line can say something about flows.
@@ -171,4 +172,21 @@ pub fn is_argument(stat: &StatView<'_>) -> bool {
 /// The name of an event's metadata to show.
 pub fn own_name<'a>(event: &EventView<'a>) -> &'a str {
     event.display_name().unwrap_or_else(|| event.name())
+}
+
+/// The arguments of an event in XProf's order: the long name, those of the metadata, its own. Texts
+/// that are cut come as bytes.
+pub fn for_each_argument(event: &EventView<'_>, mut give: impl FnMut(&str, StatValue<'_>)) {
+    if event.display_name().is_some() {
+        let text = super::frames::long_name(event.name());
+        give("long_name", StatValue::Bytes(&text));
+    }
+    let mut each = |stat: StatView<'_>| {
+        // What steers the viewer is not an argument.
+        if is_argument(&stat) {
+            give(stat.name, stat.value);
+        }
+    };
+    event.metadata_stats().for_each(&mut each);
+    event.stats().for_each(&mut each);
 }

@@ -2,23 +2,21 @@
 //! names of processes and threads, and the events track by track.
 
 use super::flow::{Flow, FlowEntry};
-use super::frames::{self, frame_of_argument};
-use super::index::{Device, LONGEST_COMPARED_NAME, Place, Span, TraceIndex, Track};
+use super::frames::frame_of_argument;
+use super::index::{Device, Place};
 use super::options::TraceOptions;
-use super::select::{Arguments, Selection};
-use super::source::{Facts, is_argument};
+use super::rows::{HostPart, Row, events_in_order, merged_devices, merged_span, rows};
+use super::select::Arguments;
+use super::source::{Facts, for_each_argument};
 use crate::render::number::{
     write_fixed2, write_g17, write_i64, write_micros_g17, write_six_digits, write_u64,
 };
 use crate::render::trace_json::write_string;
-use crate::timeline::{EventView, StatView};
+use crate::timeline::EventView;
 use crate::xplane::StatValue;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
-
-/// Device ids of hosts are this far apart.
-const DEVICES_PER_HOST: u32 = 1000;
 
 /// How many events one task writes.
 const EVENTS_PER_TASK: usize = 1 << 13;
@@ -29,15 +27,6 @@ const MOST_COUNTERS: usize = 10_000_000;
 /// Integers up to this are the same in JavaScript; others are written in quotes.
 const EXACT_IN_JAVASCRIPT: u64 = 1 << 53;
 
-/// One host's part of an answer.
-#[derive(Debug)]
-pub struct HostPart<'a> {
-    /// The host's trace.
-    pub index: &'a TraceIndex,
-    /// What to show of it.
-    pub selection: Selection,
-}
-
 /// Numbers of stack frames by key.
 type FrameNumbers = HashMap<u64, usize, foldhash::fast::FixedState>;
 
@@ -45,13 +34,7 @@ type FrameNumbers = HashMap<u64, usize, foldhash::fast::FixedState>;
 pub fn write_json(hosts: &[HostPart<'_>], options: &TraceOptions) -> Vec<u8> {
     let devices = merged_devices(hosts);
     let events: usize = hosts.iter().flat_map(|host| &host.selection.events).map(Vec::len).sum();
-    let mut span = Span::default();
-    for host in hosts {
-        // A host without events and devices is left out whole.
-        if !host.index.devices.is_empty() {
-            span.merge(host.index.span);
-        }
-    }
+    let span = merged_span(hosts);
     let is_tpu = hosts.iter().any(|host| host.index.has_tpu_core());
 
     let mut out = Vec::with_capacity(events * 128 + 4096);
@@ -107,21 +90,6 @@ impl Separator {
         }
         self.started = true;
     }
-}
-
-/// The id of a device among those of all hosts.
-fn merged_id(device: u32, host: usize) -> u32 {
-    device.wrapping_add((host as u32 + 1).wrapping_mul(DEVICES_PER_HOST))
-}
-
-fn merged_devices<'a>(hosts: &[HostPart<'a>]) -> BTreeMap<u32, &'a Device> {
-    let mut devices = BTreeMap::new();
-    for (host, part) in hosts.iter().enumerate() {
-        for (&id, device) in &part.index.devices {
-            devices.entry(merged_id(id, host)).or_insert(device);
-        }
-    }
-    devices
 }
 
 fn write_device(out: &mut Vec<u8>, id: u32, device: &Device, separator: &mut Separator) {
@@ -193,16 +161,6 @@ fn frames_of_selection(part: &HostPart<'_>) -> Vec<(u64, Box<[u8]>)> {
     found
 }
 
-/// A track of one host in the answer.
-#[derive(Clone, Copy)]
-struct Row<'a> {
-    device: u32,
-    host: usize,
-    part: &'a HostPart<'a>,
-    track: &'a Track,
-    events: &'a [u32],
-}
-
 /// Writes all events; gives the number of counters.
 fn write_events(
     out: &mut Vec<u8>,
@@ -210,17 +168,7 @@ fn write_events(
     numbers: &FrameNumbers,
     separator: &mut Separator,
 ) -> usize {
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    for (host, part) in hosts.iter().enumerate() {
-        for (track, events) in part.index.tracks.iter().zip(&part.selection.events) {
-            if !events.is_empty() {
-                let device = merged_id(track.device, host);
-                rows.push(Row { device, host, part, track, events });
-            }
-        }
-    }
-    // Stable: hosts can share a row where their device ids meet.
-    rows.sort_by_key(Row::key);
+    let rows = rows(hosts);
     let mut counters = 0;
     let mut chunks: Vec<Row<'_>> = Vec::new();
     for group in rows.chunk_by(|a, b| a.key() == b.key()) {
@@ -236,19 +184,6 @@ fn write_events(
     }
     flush(out, &mut chunks, numbers, separator);
     counters
-}
-
-impl<'a> Row<'a> {
-    /// Where the row stands in the answer: named ones come first within a device.
-    fn key(&self) -> (u32, u8, u32, &'a str) {
-        match &self.track.place {
-            Place::Counter(name) => (self.device, 0, 0, name),
-            // Names that XProf interns are empty where it makes rows.
-            Place::Async(name) if name.len() > LONGEST_COMPARED_NAME => (self.device, 0, 0, ""),
-            Place::Async(name) => (self.device, 0, 0, name),
-            Place::Resource(id) => (self.device, 1, *id, ""),
-        }
-    }
 }
 
 /// Writes rows of complete events in parallel and forgets them.
@@ -335,14 +270,9 @@ fn write_named(
     numbers: &FrameNumbers,
     separator: &mut Separator,
 ) -> usize {
-    let mut events: Vec<(&Row<'_>, u32)> =
-        rows.iter().flat_map(|row| row.events.iter().map(move |&at| (row, at))).collect();
-    if rows.len() > 1 {
-        events.sort_by_key(|(row, at)| (row.host, row.track.times(*at as usize)));
-    }
     let mut counters = 0;
     let mut last_was_counter = false;
-    for (row, at) in events {
+    for (row, at) in events_in_order(rows) {
         let flow = row.track.flow(at as usize);
         if let Some(flow) = flow {
             if last_was_counter {
@@ -537,21 +467,4 @@ fn write_argument(out: &mut Vec<u8>, name: &str, value: StatValue<'_>) {
         StatValue::Double(value) => write_g17(out, value),
         StatValue::NotSet | StatValue::Ref(_) => {}
     }
-}
-
-/// The arguments of an event in XProf's order: the long name, those of the metadata, its own. Texts
-/// that are cut come as bytes.
-fn for_each_argument(event: &EventView<'_>, mut give: impl FnMut(&str, StatValue<'_>)) {
-    if event.display_name().is_some() {
-        let text = frames::long_name(event.name());
-        give("long_name", StatValue::Bytes(&text));
-    }
-    let mut each = |stat: StatView<'_>| {
-        // What steers the viewer is not an argument.
-        if is_argument(&stat) {
-            give(stat.name, stat.value);
-        }
-    };
-    event.metadata_stats().for_each(&mut each);
-    event.stats().for_each(&mut each);
 }

@@ -1,0 +1,214 @@
+//! The answer of `trace_viewer@` with `format=pb`: XProf's `TraceDataResponse`, in which each track is
+//! a series of time differences, in a zstd frame.
+
+use super::index::{LONGEST_COMPARED_NAME, Place, TraceIndex, Track};
+use super::options::TraceOptions;
+use super::rows::{HostPart, Row, events_in_order, merged_devices, merged_span, rows};
+use super::source::for_each_argument;
+use crate::xplane::StatValue;
+use std::collections::HashMap;
+
+/// XProf's zstd level.
+const LEVEL: i32 = 1;
+
+/// Field numbers of `TraceDataResponse`.
+mod response {
+    pub const COMPLETE_EVENTS: u32 = 1;
+    pub const COUNTER_EVENTS: u32 = 2;
+    pub const ASYNC_EVENTS: u32 = 3;
+    pub const METADATA: u32 = 4;
+    pub const INTERNED_STRINGS: u32 = 5;
+    pub const DETAILS: u32 = 6;
+    pub const START_PS: u32 = 7;
+    pub const END_PS: u32 = 8;
+}
+
+/// Texts in the order of their first use.
+struct Strings<'a> {
+    list: Vec<&'a str>,
+    places: HashMap<&'a str, u32>,
+}
+
+impl<'a> Strings<'a> {
+    fn new() -> Self {
+        Self { list: vec![""], places: HashMap::from([("", 0)]) }
+    }
+
+    fn intern(&mut self, text: &'a str) -> u64 {
+        let next = self.list.len() as u32;
+        let place = *self.places.entry(text).or_insert_with(|| {
+            self.list.push(text);
+            next
+        });
+        place.into()
+    }
+}
+
+/// Writes the answer for hosts in order.
+///
+/// # Errors
+/// What the compressor says.
+pub fn write(hosts: &[HostPart<'_>], options: &TraceOptions) -> std::io::Result<Vec<u8>> {
+    let mut strings = Strings::new();
+    let (mut complete, mut counters, mut asynchronous) = (Vec::new(), Vec::new(), Vec::new());
+    for group in rows(hosts).chunk_by(|a, b| a.key() == b.key()) {
+        let events = events_in_order(group);
+        let (field, out) = match (&group[0].track.place, events.first()) {
+            (Place::Resource(_), _) => (response::COMPLETE_EVENTS, &mut complete),
+            (_, Some((row, at))) if row.track.flow(*at as usize).is_some() => {
+                (response::ASYNC_EVENTS, &mut asynchronous)
+            }
+            _ => (response::COUNTER_EVENTS, &mut counters),
+        };
+        let series = series(field, &events, &mut strings);
+        put_bytes(out, field, &series);
+    }
+    let mut out = complete;
+    out.append(&mut counters);
+    out.append(&mut asynchronous);
+    put_bytes(&mut out, response::METADATA, &processes(hosts));
+    for text in &strings.list {
+        put_bytes(&mut out, response::INTERNED_STRINGS, text.as_bytes());
+    }
+    let mut details = vec![("mpmd_pipeline_view", false)];
+    if hosts.iter().any(|host| host.index.has_tpu_core()) {
+        details.push(("full_dma", options.full_dma));
+    }
+    for (name, value) in details {
+        let mut detail = Vec::new();
+        put_bytes(&mut detail, 1, name.as_bytes());
+        put_unless_zero(&mut detail, 2, value.into());
+        put_bytes(&mut out, response::DETAILS, &detail);
+    }
+    let span = merged_span(hosts);
+    for (field, time) in [(response::START_PS, span.min), (response::END_PS, span.max)] {
+        if let Some(time) = time {
+            put_varint(&mut out, field, time);
+        }
+    }
+    zstd::bulk::compress(&out, LEVEL)
+}
+
+/// One track (`TraceEventSeries`).
+fn series<'a>(field: u32, events: &[(&Row<'a>, u32)], strings: &mut Strings<'a>) -> Vec<u8> {
+    let mut metadata = Vec::new();
+    if let Some((row, _)) = events.first() {
+        put_unless_zero(&mut metadata, 1, row.device.into());
+        match &row.track.place {
+            Place::Resource(id) => put_unless_zero(&mut metadata, 2, (*id).into()),
+            Place::Counter(name) => put_unless_zero(&mut metadata, 3, strings.intern(name)),
+            Place::Async(name) => {
+                let name = if name.len() > LONGEST_COMPARED_NAME { "" } else { name };
+                put_unless_zero(&mut metadata, 3, strings.intern(name));
+            }
+        }
+    }
+    let (mut deltas, mut durations, mut names) = (Vec::new(), Vec::new(), Vec::new());
+    let mut event_metadata = Vec::new();
+    let mut last = 0_u64;
+    for &(row, at) in events {
+        let place = at as usize;
+        let time = row.track.timestamps[place];
+        varint(&mut deltas, time.wrapping_sub(last));
+        last = time;
+        let index = row.part.index;
+        let event = row.track.event(index.timeline(), place);
+        let mut about = Vec::new();
+        if field == response::COUNTER_EVENTS {
+            put_counter_value(&mut about, index, row.track, at);
+        } else {
+            varint(&mut durations, row.track.durations[place]);
+            let facts = index.facts(&event);
+            if field == response::COMPLETE_EVENTS {
+                varint(&mut names, strings.intern(facts.shown_name(&event)));
+            }
+            if let Some(flow) = row.track.flow(place) {
+                put_unless_zero(&mut about, 1, u64::from(flow.id() as u32));
+                let category = flow.category();
+                if !category.is_empty() {
+                    put_unless_zero(&mut about, 2, strings.intern(category));
+                }
+            }
+            put_unless_zero(&mut about, 3, u64::from(facts.group_id.unwrap_or(0) as u32));
+            put_unless_zero(&mut about, 4, row.track.serials[place].into());
+        }
+        put_bytes(&mut event_metadata, 5, &about);
+    }
+    let mut out = Vec::new();
+    put_bytes(&mut out, 1, &metadata);
+    for (field, numbers) in [(2, &deltas), (3, &durations), (4, &names)] {
+        if !numbers.is_empty() {
+            put_bytes(&mut out, field, numbers);
+        }
+    }
+    out.append(&mut event_metadata);
+    out
+}
+
+/// The first argument of a counter, if it is a number that XProf takes.
+fn put_counter_value(out: &mut Vec<u8>, index: &TraceIndex, track: &Track, at: u32) {
+    let event = track.event(index.timeline(), at as usize);
+    let mut is_first = true;
+    for_each_argument(&event, |_, value| {
+        if std::mem::take(&mut is_first) {
+            match value {
+                StatValue::Double(value) => {
+                    varint(out, 5 << 3 | 1);
+                    out.extend_from_slice(&value.to_le_bytes());
+                }
+                StatValue::Uint(value) => put_varint(out, 6, value),
+                _ => {}
+            }
+        }
+    });
+}
+
+/// The names of processes and threads (`TraceMetadata`).
+fn processes(hosts: &[HostPart<'_>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (id, device) in merged_devices(hosts) {
+        let mut process = Vec::new();
+        if !device.name.is_empty() {
+            put_bytes(&mut process, 1, device.name.as_bytes());
+        }
+        put_unless_zero(&mut process, 2, id.into());
+        put_varint(&mut process, 3, id.into());
+        for (&resource, name) in &device.resources {
+            let mut thread = Vec::new();
+            if !name.is_empty() {
+                put_bytes(&mut thread, 1, name.as_bytes());
+            }
+            put_unless_zero(&mut thread, 2, resource.into());
+            put_varint(&mut thread, 3, resource.into());
+            put_bytes(&mut process, 4, &thread);
+        }
+        put_bytes(&mut out, 1, &process);
+    }
+    out
+}
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn put_varint(out: &mut Vec<u8>, field: u32, value: u64) {
+    varint(out, u64::from(field) << 3);
+    varint(out, value);
+}
+
+/// A number that is left out where it is 0, as proto3 does.
+fn put_unless_zero(out: &mut Vec<u8>, field: u32, value: u64) {
+    if value != 0 {
+        put_varint(out, field, value);
+    }
+}
+
+fn put_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
+    varint(out, u64::from(field) << 3 | 2);
+    varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
