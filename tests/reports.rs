@@ -5,6 +5,7 @@
 
 mod report_files;
 
+use report_files::trace::{Event, Value, profile};
 use report_files::{Profile, Scratch};
 use xprof_rs::server::http1::{Body, Request, Response};
 use xprof_rs::server::{App, Config, routes};
@@ -429,4 +430,86 @@ fn capture_fails_as_xprof_before_a_connection_is_opened() {
         error(&Server::without_logdir(), "service_addr=a:1"),
         r#"{"error": "logdir is not set, abort capturing."}"#
     );
+}
+
+/// The answer of a trace viewer about a profile of the host `h`.
+fn trace_of(test: &str, profile: &[u8], query: &str) -> Answer {
+    let dir = Scratch::new(test);
+    dir.write("plugins/profile/run1/h.xplane.pb", profile);
+    Server::on(dir.path()).get(&format!("/data?run=run1&host=h&{query}"))
+}
+
+#[test]
+fn t1_9_search_needs_no_index_of_all_prefixes() {
+    let name = "n".repeat(1 << 20);
+    let lines = [(7, "python", vec![Event::new(&name, 0, 5), Event::new("other", 10, 5)])];
+    let file = profile("/host:CPU", &lines);
+    let start = std::time::Instant::now();
+    let answer = trace_of("t1_9", &file, "tag=trace_viewer@&search_prefix=nnnn");
+    assert!(start.elapsed() < std::time::Duration::from_secs(20));
+    assert_eq!(answer.status, 200);
+    assert!(answer.body.contains(r#""returnedEventsSize":1,"#));
+    assert!(answer.body.contains(&name));
+}
+
+#[test]
+fn t1_17_negative_durations_wrap() {
+    let lines = [(7, "python", vec![Event::new("a", 1_000_000, -450)])];
+    let file = profile("/host:CPU", &lines);
+    let legacy = trace_of("t1_17", &file, "tag=trace_viewer").body;
+    assert!(legacy.contains(r#""dur": 18446744073709.55, "name": "a", "ph": "X""#), "{legacy}");
+    let streaming = trace_of("t1_17", &file, "tag=trace_viewer@").body;
+    assert!(streaming.contains(r#""ts":1,"dur":18446744073709.551,"ph":"X""#), "{streaming}");
+}
+
+#[test]
+fn t3_12_counters_have_17_digits() {
+    let events = vec![Event::new("power", 5, 0).with("watts", Value::Double(245.717))];
+    let file = profile("/device:TPU:0", &[(90, "_counters_", events)]);
+    let answer = trace_of("t3_12", &file, "tag=trace_viewer@").body;
+    let expected = r#"{"pid":1001,"name":"power","ph":"C","event_stats":"watts","entries":[[5.0000000000000004e-06,245.71700000000001]]}"#;
+    assert!(answer.contains(expected), "{answer}");
+}
+
+#[test]
+fn t3_13_values_of_one_counter_keep_their_order() {
+    let value = |value| Event::new("c", 5_000_000, 0).with("v", Value::Int(value));
+    let file = profile("/device:TPU:0", &[(90, "_counters_", vec![value(3), value(1), value(2)])]);
+    let answer = trace_of("t3_13", &file, "tag=trace_viewer@").body;
+    assert!(answer.contains(r#""entries":[[5,3],[5,1],[5,2]]}"#), "{answer}");
+    assert!(answer.ends_with(r#""totalCounterEvents":3}"#));
+}
+
+#[test]
+fn t3_18_tracks_stay_in_the_order_of_the_file() {
+    let events = [30, 10, 20, 10].map(|start| Event::new("e", start * 1_000_000, 1));
+    let file = profile("/host:CPU", &[(7, "python", events.into())]);
+    let answer = trace_of("t3_18", &file, "tag=trace_viewer@").body;
+    let starts: Vec<&str> = answer.split(r#""ts":"#).skip(1).map(|rest| &rest[..2]).collect();
+    assert_eq!(starts, ["30", "10", "20", "10"]);
+    // Only neighbours of equal start are told apart.
+    assert!(!answer.contains(r#""z":1"#));
+}
+
+#[test]
+fn t3_19_text_that_is_not_utf8_is_refused() {
+    let mut file = profile("/host:CPU", &[(7, "python", vec![Event::new("name", 0, 5)])]);
+    let at = file.windows(4).position(|bytes| bytes == b"name").unwrap();
+    file[at] = 0xff;
+    for tag in ["trace_viewer@", "trace_viewer"] {
+        let answer = trace_of("t3_19", &file, &format!("tag={tag}"));
+        assert_eq!((answer.status, answer.body.as_str()), (404, "No Data"));
+        assert!(answer.reason.contains("UTF-8"), "{answer:?}");
+    }
+}
+
+#[test]
+fn t3_20_an_empty_event_name_asks_for_no_event() {
+    let file = profile("/host:CPU", &[(7, "python", vec![Event::new("name", 0, 5)])]);
+    let window = "tag=trace_viewer@&start_time_ms=1&duration_ms=1&unique_id=1";
+    let plain = trace_of("t3_20_event", &file, window);
+    assert_eq!(plain.status, 200);
+    assert_eq!(trace_of("t3_20_event", &file, &format!("{window}&event_name=")), plain);
+    let named = trace_of("t3_20_event", &file, &format!("{window}&event_name=zz"));
+    assert_eq!(named.status, 404);
 }

@@ -367,7 +367,7 @@ impl<'a> EventView<'a> {
 
     /// Whether stats were added to the event, beside marks.
     #[inline]
-    pub(super) fn has_edits(self) -> bool {
+    pub fn has_edits(self) -> bool {
         self.line.has_edits() && !self.line.data.edits_of(self.key).is_empty()
     }
 

@@ -31,7 +31,9 @@ pub fn answer_legacy(request: &Request<'_>) -> Result<Answer, ToolError> {
         return Err(ToolError::NoData(format!("one host is shown at a time, not {count}")));
     };
     if request.param("event_name").is_none() && request.param("format") == Some("pb") {
-        return Err(ToolError::NoData("format=pb is not built into this version yet".to_owned()));
+        let body = trace::answer_legacy_protobuf(request.profiles.trace(file)?.as_ref())
+            .map_err(|error| ToolError::NoData(error.to_string()))?;
+        return Ok(Answer { body, content_type: PROTOBUF, reason: None });
     }
     let timeline = request.profiles.timeline(file)?;
     Ok(Answer { body: legacy::write_json(&timeline), content_type: JSON, reason: None })

@@ -32,6 +32,8 @@ pub struct TraceIndex {
     pub(super) timeline: Arc<Timeline>,
     /// By place of the plane in the profile.
     planes: Vec<PlaneFacts>,
+    /// The planes that are shown, in the order in which XProf reads them.
+    pub(super) plane_order: Vec<u32>,
     /// By device id, as the host itself counts them.
     pub(super) devices: BTreeMap<u32, Device>,
     /// In the order of `TraceEventsComparator` for events of equal time.
@@ -304,9 +306,11 @@ impl TraceIndex {
         let mut tracks = builder.finish();
         serials::assign(&mut tracks);
         let event_count = tracks.iter().map(Track::len).sum();
+        let plane_order = conversions.iter().map(|&(_, plane)| plane).collect();
         Self {
             timeline,
             planes,
+            plane_order,
             devices,
             tracks,
             span,
@@ -316,9 +320,9 @@ impl TraceIndex {
         }
     }
 
-    /// What the stats of an event say to the trace viewer.
+    /// Name and group of an event.
     pub(super) fn facts<'a>(&self, event: &EventView<'a>) -> Facts<'a> {
-        Facts::of(event, &self.planes[event.line().plane().index()])
+        Facts::of_shown(event, &self.planes[event.line().plane().index()])
     }
 
     /// The name of an event that the page shows.

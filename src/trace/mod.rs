@@ -15,6 +15,7 @@ mod flow;
 mod frames;
 mod hash;
 mod index;
+mod legacy_order;
 mod levels;
 mod merge;
 mod protobuf;
@@ -56,11 +57,22 @@ impl std::error::Error for TraceError {}
 pub fn answer(hosts: &[&TraceIndex], options: &TraceOptions) -> Result<Vec<u8>, TraceError> {
     let parts = hosts
         .par_iter()
-        .map(|index| select::select(index, options).map(|selection| HostPart { index, selection }))
+        .enumerate()
+        .map(|(host, index)| {
+            let selection = select::select(index, options)?;
+            Ok(HostPart { index, selection, first_device: rows::first_device(host) })
+        })
         .collect::<Result<Vec<_>, _>>()
         .map_err(|select::EventNotFound| TraceError::EventNotFound)?;
     match options.format {
         Format::Json => Ok(write::write_json(&parts, options)),
         Format::Protobuf => protobuf::write(&parts, options).map_err(TraceError::Compression),
     }
+}
+
+/// Answers `trace_viewer` with `format=pb` about one host.
+pub fn answer_legacy_protobuf(index: &TraceIndex) -> Result<Vec<u8>, TraceError> {
+    let selection = legacy_order::all_events(index);
+    let parts = [HostPart { index, selection, first_device: 0 }];
+    protobuf::write_without_details(&parts).map_err(TraceError::Compression)
 }

@@ -4,7 +4,9 @@
 use super::index::{LONGEST_COMPARED_NAME, Place, TraceIndex, Track};
 use super::options::TraceOptions;
 use super::rows::{HostPart, Row, events_in_order, merged_devices, merged_span, rows};
+use super::select::Arguments;
 use super::source::for_each_argument;
+use crate::wire::write::{bytes_field, double_field, varint, varint_field};
 use crate::xplane::StatValue;
 use std::collections::HashMap;
 
@@ -49,6 +51,22 @@ impl<'a> Strings<'a> {
 /// # Errors
 /// What the compressor says.
 pub fn write(hosts: &[HostPart<'_>], options: &TraceOptions) -> std::io::Result<Vec<u8>> {
+    let mut details = vec![("mpmd_pipeline_view", false)];
+    if hosts.iter().any(|host| host.index.has_tpu_core()) {
+        details.push(("full_dma", options.full_dma));
+    }
+    write_with(hosts, &details)
+}
+
+/// The same without the switches of the page.
+///
+/// # Errors
+/// What the compressor says.
+pub fn write_without_details(hosts: &[HostPart<'_>]) -> std::io::Result<Vec<u8>> {
+    write_with(hosts, &[])
+}
+
+fn write_with(hosts: &[HostPart<'_>], details: &[(&str, bool)]) -> std::io::Result<Vec<u8>> {
     let mut strings = Strings::new();
     let (mut complete, mut counters, mut asynchronous) = (Vec::new(), Vec::new(), Vec::new());
     for group in rows(hosts).chunk_by(|a, b| a.key() == b.key()) {
@@ -61,29 +79,25 @@ pub fn write(hosts: &[HostPart<'_>], options: &TraceOptions) -> std::io::Result<
             _ => (response::COUNTER_EVENTS, &mut counters),
         };
         let series = series(field, &events, &mut strings);
-        put_bytes(out, field, &series);
+        bytes_field(out, field, &series);
     }
     let mut out = complete;
     out.append(&mut counters);
     out.append(&mut asynchronous);
-    put_bytes(&mut out, response::METADATA, &processes(hosts));
+    bytes_field(&mut out, response::METADATA, &processes(hosts));
     for text in &strings.list {
-        put_bytes(&mut out, response::INTERNED_STRINGS, text.as_bytes());
+        bytes_field(&mut out, response::INTERNED_STRINGS, text.as_bytes());
     }
-    let mut details = vec![("mpmd_pipeline_view", false)];
-    if hosts.iter().any(|host| host.index.has_tpu_core()) {
-        details.push(("full_dma", options.full_dma));
-    }
-    for (name, value) in details {
+    for &(name, value) in details {
         let mut detail = Vec::new();
-        put_bytes(&mut detail, 1, name.as_bytes());
+        bytes_field(&mut detail, 1, name.as_bytes());
         put_unless_zero(&mut detail, 2, value.into());
-        put_bytes(&mut out, response::DETAILS, &detail);
+        bytes_field(&mut out, response::DETAILS, &detail);
     }
     let span = merged_span(hosts);
     for (field, time) in [(response::START_PS, span.min), (response::END_PS, span.max)] {
         if let Some(time) = time {
-            put_varint(&mut out, field, time);
+            varint_field(&mut out, field, time);
         }
     }
     zstd::bulk::compress(&out, LEVEL)
@@ -130,15 +144,17 @@ fn series<'a>(field: u32, events: &[(&Row<'a>, u32)], strings: &mut Strings<'a>)
                 }
             }
             put_unless_zero(&mut about, 3, u64::from(facts.group_id.unwrap_or(0) as u32));
-            put_unless_zero(&mut about, 4, row.track.serials[place].into());
+            if row.part.selection.arguments != Arguments::None {
+                put_unless_zero(&mut about, 4, row.track.serials[place].into());
+            }
         }
-        put_bytes(&mut event_metadata, 5, &about);
+        bytes_field(&mut event_metadata, 5, &about);
     }
     let mut out = Vec::new();
-    put_bytes(&mut out, 1, &metadata);
+    bytes_field(&mut out, 1, &metadata);
     for (field, numbers) in [(2, &deltas), (3, &durations), (4, &names)] {
         if !numbers.is_empty() {
-            put_bytes(&mut out, field, numbers);
+            bytes_field(&mut out, field, numbers);
         }
     }
     out.append(&mut event_metadata);
@@ -152,11 +168,8 @@ fn put_counter_value(out: &mut Vec<u8>, index: &TraceIndex, track: &Track, at: u
     for_each_argument(&event, |_, value| {
         if std::mem::take(&mut is_first) {
             match value {
-                StatValue::Double(value) => {
-                    varint(out, 5 << 3 | 1);
-                    out.extend_from_slice(&value.to_le_bytes());
-                }
-                StatValue::Uint(value) => put_varint(out, 6, value),
+                StatValue::Double(value) => double_field(out, 5, value),
+                StatValue::Uint(value) => varint_field(out, 6, value),
                 _ => {}
             }
         }
@@ -169,46 +182,27 @@ fn processes(hosts: &[HostPart<'_>]) -> Vec<u8> {
     for (id, device) in merged_devices(hosts) {
         let mut process = Vec::new();
         if !device.name.is_empty() {
-            put_bytes(&mut process, 1, device.name.as_bytes());
+            bytes_field(&mut process, 1, device.name.as_bytes());
         }
         put_unless_zero(&mut process, 2, id.into());
-        put_varint(&mut process, 3, id.into());
+        varint_field(&mut process, 3, id.into());
         for (&resource, name) in &device.resources {
             let mut thread = Vec::new();
             if !name.is_empty() {
-                put_bytes(&mut thread, 1, name.as_bytes());
+                bytes_field(&mut thread, 1, name.as_bytes());
             }
             put_unless_zero(&mut thread, 2, resource.into());
-            put_varint(&mut thread, 3, resource.into());
-            put_bytes(&mut process, 4, &thread);
+            varint_field(&mut thread, 3, resource.into());
+            bytes_field(&mut process, 4, &thread);
         }
-        put_bytes(&mut out, 1, &process);
+        bytes_field(&mut out, 1, &process);
     }
     out
-}
-
-fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn put_varint(out: &mut Vec<u8>, field: u32, value: u64) {
-    varint(out, u64::from(field) << 3);
-    varint(out, value);
 }
 
 /// A number that is left out where it is 0, as proto3 does.
 fn put_unless_zero(out: &mut Vec<u8>, field: u32, value: u64) {
     if value != 0 {
-        put_varint(out, field, value);
+        varint_field(out, field, value);
     }
-}
-
-fn put_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
-    varint(out, u64::from(field) << 3 | 2);
-    varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
 }

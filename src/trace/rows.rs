@@ -14,19 +14,21 @@ pub struct HostPart<'a> {
     pub index: &'a TraceIndex,
     /// What to show of it.
     pub selection: Selection,
+    /// What is added to the ids of its devices.
+    pub first_device: u32,
 }
 
-/// The id of a device among those of all hosts.
-fn merged_id(device: u32, host: usize) -> u32 {
-    device.wrapping_add((host as u32 + 1).wrapping_mul(DEVICES_PER_HOST))
+/// What is added to the ids of the devices of the host at a place.
+pub fn first_device(host: usize) -> u32 {
+    (host as u32 + 1).wrapping_mul(DEVICES_PER_HOST)
 }
 
 /// The devices of all hosts; of two with one id the first counts.
 pub fn merged_devices<'a>(hosts: &[HostPart<'a>]) -> BTreeMap<u32, &'a Device> {
     let mut devices = BTreeMap::new();
-    for (host, part) in hosts.iter().enumerate() {
+    for part in hosts {
         for (&id, device) in &part.index.devices {
-            devices.entry(merged_id(id, host)).or_insert(device);
+            devices.entry(id.wrapping_add(part.first_device)).or_insert(device);
         }
     }
     devices
@@ -63,7 +65,7 @@ pub fn rows<'a>(hosts: &'a [HostPart<'a>]) -> Vec<Row<'a>> {
     for (host, part) in hosts.iter().enumerate() {
         for (track, events) in part.index.tracks.iter().zip(&part.selection.events) {
             if !events.is_empty() {
-                let device = merged_id(track.device, host);
+                let device = track.device.wrapping_add(part.first_device);
                 rows.push(Row { device, host, part, track, events });
             }
         }

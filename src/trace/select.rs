@@ -18,6 +18,8 @@ const STREAMING_THRESHOLD: usize = 500_000;
 /// What to show of an event beside its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arguments {
+    /// Nothing.
+    None,
     /// Its serial, by which the page can ask for more.
     Serial,
     /// All its stats.

@@ -62,7 +62,9 @@ fn time_cuts(tracks: &[Track]) -> Vec<u64> {
 
 /// The events of a slice of time whose serial is not 0.
 fn count_equal_starts(tracks: &[Track], from: u64, to: Option<u64>) -> Vec<Serial> {
-    let mut events: Vec<((u64, u64), u32, u32)> = Vec::new();
+    // By effective start; the tracks one after the other, which puts those of equal start in the
+    // order of tracks.
+    let mut events: Vec<(u64, u32, u32)> = Vec::new();
     for (track_index, track) in tracks.iter().enumerate() {
         let (first, last) = if track.effective.is_some() {
             (0, track.len())
@@ -73,23 +75,31 @@ fn count_equal_starts(tracks: &[Track], from: u64, to: Option<u64>) -> Vec<Seria
         };
         events.extend(
             (first..last)
-                .map(|index| (track.effective_times(index), track_index as u32, index as u32)),
+                .map(|index| (track.effective_times(index).0, track_index as u32, index as u32)),
         );
     }
     // Each track is sorted: this sort finds the runs and merges them.
-    events.sort();
+    events.sort_by_key(|&(time, ..)| time);
     // Before the first event of all, XProf's last time is the greatest one.
     let mut last_time = (from == 0).then_some(u64::MAX);
     let mut serial = 0;
     let mut serials = Vec::new();
-    for (_, track, index) in events {
-        let time = tracks[track as usize].timestamps[index as usize];
-        if last_time == Some(time) {
-            serial += 1;
-            serials.push(Serial { track, index, serial });
-        } else {
-            serial = 0;
-            last_time = Some(time);
+    for equal in events.chunk_by_mut(|a, b| a.0 == b.0) {
+        if equal.len() > 1 {
+            let length = |&(_, track, index): &(u64, u32, u32)| {
+                tracks[track as usize].effective_times(index as usize).1
+            };
+            equal.sort_by_key(length);
+        }
+        for &mut (_, track, index) in equal {
+            let time = tracks[track as usize].timestamps[index as usize];
+            if last_time == Some(time) {
+                serial += 1;
+                serials.push(Serial { track, index, serial });
+            } else {
+                serial = 0;
+                last_time = Some(time);
+            }
         }
     }
     serials

@@ -12,6 +12,8 @@ pub struct PlaneFacts {
     /// Whether event metadata has such stats.
     in_metadata: bool,
     can_have_flows: bool,
+    /// Whether the profile itself has group ids.
+    groups_in_file: bool,
 }
 
 /// What a stat is to the trace viewer.
@@ -66,7 +68,10 @@ impl PlaneFacts {
             && plane
                 .all_event_metadata()
                 .any(|entry| entry.stats().any(|stat| Role::of(stat.stat_type).is_some()));
-        Self { roles, in_metadata, can_have_flows: plane.can_have_flows() }
+        let file = plane.file();
+        let groups_in_file =
+            file.stat_metadata().of_type(file.space(), StatType::GroupId).is_some();
+        Self { roles, in_metadata, can_have_flows: plane.can_have_flows(), groups_in_file }
     }
 
     #[inline]
@@ -129,6 +134,15 @@ impl<'a> Facts<'a> {
             }
         }
         facts
+    }
+
+    /// Name and group of an event, read from its stats only where they can be there; no flow.
+    pub fn of_shown(event: &EventView<'a>, plane: &PlaneFacts) -> Self {
+        if plane.rename_events() || plane.groups_in_file || event.has_edits() {
+            Self::of(event, plane)
+        } else {
+            Self { group_id: event.added_group_id(), ..Self::default() }
+        }
     }
 
     fn note(&mut self, role: Role, value: StatValue<'a>) {

@@ -1,5 +1,7 @@
 //! Files for the report tests: small profiles, and a directory that goes away.
 
+pub mod trace;
+
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use xprof_rs::wire::write;
