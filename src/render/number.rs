@@ -211,7 +211,7 @@ fn library_digits(arguments: std::fmt::Arguments<'_>) -> (u64, i32) {
 #[inline]
 fn write_general(out: &mut Vec<u8>, mut digits: u64, precision: usize, exponent: i32) {
     let mut count = precision;
-    while count > 1 && digits % 10 == 0 {
+    while count > 1 && digits.is_multiple_of(10) {
         digits /= 10;
         count -= 1;
     }
@@ -284,7 +284,7 @@ mod tests {
             (1.844_674_407_370_955_2e19, "1.8446744073709552e+19"),
             (5e-324, "4.9406564584124654e-324"),
             (f64::MAX, "1.7976931348623157e+308"),
-            (1.000_007_629_394_531_25, "1.0000076293945312"),
+            (1.000_007_629_394_531_3, "1.0000076293945312"),
             (0.0, "0"),
             (-0.0, "-0"),
             (-2.5, "-2.5"),

@@ -46,10 +46,8 @@ pub fn frame_of_argument(name: &str, value: &[u8]) -> Option<(u64, Box<[u8]>)> {
     if name == "long_name" || name == "hlo_text" {
         let marked = [MARK.as_bytes(), value].concat();
         Some((std_hash(&marked), value.into()))
-    } else if let Some(text) = value.strip_prefix(MARK.as_bytes()) {
-        Some((std_hash(value), text.into()))
     } else {
-        None
+        value.strip_prefix(MARK.as_bytes()).map(|text| (std_hash(value), text.into()))
     }
 }
 
@@ -114,15 +112,15 @@ impl Frames {
             metadata.dedup();
             for index in metadata {
                 let view = plane.event_metadata_at(index);
-                if !view.display_name().is_empty() {
+                if view.display_name().is_empty() {
+                    of_name(view.name(), &mut found);
+                } else {
                     let text = long_name(view.name());
                     if text.len() > LONGEST_INLINE_TEXT {
                         let key = std_hash(&[MARK.as_bytes(), &text].concat());
                         entries.push((key, Text::LongName { plane: plane_index, metadata: index }));
                     }
                     of_name(view.display_name(), &mut found);
-                } else {
-                    of_name(view.name(), &mut found);
                 }
                 of_stats(view.stats(), &mut found);
             }

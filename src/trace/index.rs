@@ -419,8 +419,8 @@ fn look_at(
             found.leave_out(task.first, index);
             let name = if is_counter_line { event.name() } else { source::own_name(&event) };
             let name = *name_ids.entry(name).or_insert_with(|| {
-                let place = if is_counter_line { Place::Counter } else { Place::Async };
-                found.names.push(place(name.into()));
+                let row = if is_counter_line { Place::Counter } else { Place::Async };
+                found.names.push(row(name.into()));
                 found.names.len() as u32 - 1
             });
             found.named.push(Named { name, timestamp, duration, event: index as u32, flow });

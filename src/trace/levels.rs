@@ -7,7 +7,7 @@ use super::flow::{Flow, FlowEntry};
 use super::index::Track;
 use super::visibility::{FlowStates, Row};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Number of levels.
 pub const COUNT: usize = 13;
@@ -75,11 +75,11 @@ fn flow_visibility(tracks: &[Track], compared: usize) -> FlowLevels {
         (0..compared).map(|_| tracks.iter().map(Row::of_track).collect()).collect();
     let mut states: Vec<FlowStates> = (0..compared).map(|_| FlowStates::default()).collect();
     let mut visible_on = FlowLevels::default();
-    let mut decided: HashMap<u64, (), foldhash::fast::FixedState> = HashMap::default();
+    let mut decided: HashSet<u64, foldhash::fast::FixedState> = HashSet::default();
     for (_, track, index, flow) in events {
         let shown = &tracks[track as usize];
         let (time, duration) = (shown.timestamps[index as usize], shown.durations[index as usize]);
-        let first = decided.insert(flow.id(), ()).is_none();
+        let first = decided.insert(flow.id());
         let mut bits = 0_u16;
         let mut level = 0;
         while level < compared {

@@ -133,7 +133,7 @@ fn trim(text: &str) -> &str {
 pub fn f64_to_u64(value: f64) -> u64 {
     const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
     fn truncate(value: f64) -> i64 {
-        if value >= -TWO_TO_63 && value < TWO_TO_63 { value as i64 } else { i64::MIN }
+        if (-TWO_TO_63..TWO_TO_63).contains(&value) { value as i64 } else { i64::MIN }
     }
     let low = truncate(value);
     let high = truncate(value - TWO_TO_63);

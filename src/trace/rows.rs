@@ -89,10 +89,9 @@ impl<'a> Row<'a> {
     /// Where the row stands in the answer: named ones come first within a device.
     pub fn key(&self) -> (u32, u8, u32, &'a str) {
         match &self.track.place {
-            Place::Counter(name) => (self.device, 0, 0, name),
             // Names that XProf interns are empty where it makes rows.
             Place::Async(name) if name.len() > LONGEST_COMPARED_NAME => (self.device, 0, 0, ""),
-            Place::Async(name) => (self.device, 0, 0, name),
+            Place::Counter(name) | Place::Async(name) => (self.device, 0, 0, name),
             Place::Resource(id) => (self.device, 1, *id, ""),
         }
     }

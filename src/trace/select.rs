@@ -280,8 +280,8 @@ impl<'a> Window<'a> {
                 (latest, track_index as u32, at)
             }));
         }
-        // Each track is sorted: this sort finds the runs and merges them.
-        table.sort();
+        // Each track is sorted: a stable sort finds the runs and merges them.
+        table.sort_by_key(|&event| event);
         let hides: Vec<bool> = tracks
             .iter()
             .map(|track| !self.full_dma && self.treats_flow_mid_apart(track))

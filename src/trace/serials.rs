@@ -16,7 +16,7 @@ const SAMPLE_STEP: usize = 1 << 10;
 struct Serial {
     track: u32,
     index: u32,
-    serial: u64,
+    rank: u64,
 }
 
 /// Fills in the serials of all tracks, which are in the order of XProf's comparator.
@@ -35,7 +35,7 @@ pub fn assign(tracks: &mut [Track]) {
     }
     for serial in found.into_iter().flatten() {
         let track = &mut tracks[serial.track as usize];
-        if let Ok(small) = u8::try_from(serial.serial) {
+        if let Ok(small) = u8::try_from(serial.rank) {
             track.serials[serial.index as usize] = small;
         } else {
             track.dropped.push(serial.index);
@@ -95,7 +95,7 @@ fn count_equal_starts(tracks: &[Track], from: u64, to: Option<u64>) -> Vec<Seria
             let time = tracks[track as usize].timestamps[index as usize];
             if last_time == Some(time) {
                 serial += 1;
-                serials.push(Serial { track, index, serial });
+                serials.push(Serial { track, index, rank: serial });
             } else {
                 serial = 0;
                 last_time = Some(time);
