@@ -440,7 +440,7 @@ fn write_arguments(
     }
     out.push(b'}');
     if let Some(number) = frame.and_then(|key| numbers.get(&key)) {
-        append(out, format_args!(r#","sf":"{number}""#));
+        append(out, format_args!(r#","sf":{number}"#));
     }
 }
 
