@@ -1,7 +1,7 @@
 //! Making changes: what editors gathered, sorting and removing lines.
 
 use super::edit::{LineChanges, PlaneChanges, set_stat};
-use super::model::{Edit, LineData, PlaneData, Stage};
+use super::model::{AddedStat, Edit, EventKey, LineData, PlaneData, Stage};
 use super::{Timeline, std_sort::std_sort, timespan::Timespan};
 use rayon::prelude::*;
 
@@ -29,8 +29,10 @@ impl Timeline {
                 None => set_stat(plane.metadata_stats.entry(index).or_default(), stat),
             }
         }
-        for (line, key, group_id) in changes.groups {
-            plane.add_group(line as usize, key, group_id);
+        for line in changes.groups.chunk_by(|a, b| a.0 == b.0) {
+            let groups: Vec<(EventKey, usize)> =
+                line.iter().map(|&(_, key, id)| (key, plane.group_index(id))).collect();
+            plane.add_groups(line[0].0 as usize, &groups);
         }
         for (line, display_id) in changes.display_ids {
             plane.lines[line].display_id = display_id;
@@ -55,20 +57,21 @@ impl Timeline {
 }
 
 impl PlaneData {
-    /// Adds a group id after all stats that the event has (`AddStatValue`).
-    pub fn add_group(&mut self, line: usize, key: u32, group_id: i64) {
-        let index = self.group_index(group_id);
-        let group_id_stat = self.group_id_stat;
+    /// Adds group ids, by their place among the plane's, after all stats that the events have
+    /// (`AddStatValue`).
+    pub fn add_groups(&mut self, line: usize, groups: &[(EventKey, usize)]) {
         let line = &mut self.lines[line];
-        if line.mark(key).group().is_none() {
-            line.mark_mut(key).set_group(index, true);
-        } else {
-            let stat = super::model::AddedStat {
-                metadata_id: group_id_stat,
-                value: super::AddedValue::Int(group_id),
-            };
-            line.add_edits([Edit { key, stage: Stage::Late, replaces: false, stat }]);
+        let mut edits = Vec::new();
+        for &(key, index) in groups {
+            if line.mark(key).group().is_none() {
+                line.mark_mut(key).set_group(index, true);
+            } else {
+                let value = super::AddedValue::Int(self.groups[index]);
+                let stat = AddedStat { metadata_id: self.group_id_stat, value };
+                edits.push(Edit { key, stage: Stage::Late, replaces: false, stat });
+            }
         }
+        line.add_edits(edits);
     }
 
     fn apply_line(&mut self, changes: LineChanges) {

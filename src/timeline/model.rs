@@ -36,6 +36,8 @@ pub(super) struct PlaneData {
     pub relabeled: Option<Box<Relabeled>>,
     /// Group ids that marks refer to.
     pub groups: Vec<i64>,
+    /// Places of those by id.
+    pub group_places: HashMap<i64, usize>,
     /// How flows are made of the stats of events; unset where XProf adds none.
     pub flows: Option<super::flow::FlowRule>,
     /// The stat metadata that marks become stats of.
@@ -207,12 +209,10 @@ impl Mark {
 impl PlaneData {
     /// Index of a group id among those that marks refer to.
     pub fn group_index(&mut self, group_id: i64) -> usize {
-        // Mostly the last one again, or a small number in order.
-        if let Some(index) = self.groups.iter().rposition(|&id| id == group_id) {
-            return index;
-        }
-        self.groups.push(group_id);
-        self.groups.len() - 1
+        *self.group_places.entry(group_id).or_insert_with(|| {
+            self.groups.push(group_id);
+            self.groups.len() - 1
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use super::{EventView, GroupMetadataMap, LineView, PlaneView};
 use crate::xplane::Plane;
 use crate::xplane::schema::{COUNTER_EVENTS_LINE, SPARSE_CORE_STEP_LINE, STEP_LINE, StatType};
 use rayon::prelude::*;
+use std::collections::HashMap;
 
 /// Groups the events of a device plane by its steps, or its modules where it has no steps.
 pub(super) fn group_plane(file: Plane<'_>, plane: &mut PlaneData, groups: &GroupMetadataMap) {
@@ -25,12 +26,16 @@ pub(super) fn group_plane(file: Plane<'_>, plane: &mut PlaneData, groups: &Group
     // Counters belong to no step.
     let is_other = |line: &LineView<'_>| !is_step_line(line) && line.name() != COUNTER_EVENTS_LINE;
     let others: Vec<usize> = view.lines().filter(is_other).map(LineView::index).collect();
-    let found: Vec<(usize, Vec<(EventKey, i64)>)> =
+    let found: Vec<(usize, Vec<u32>)> =
         others.into_par_iter().map(|line| (line, queue.groups_of(view.line(line)))).collect();
+    let indexes: Vec<usize> = queue.groups.iter().map(|&id| plane.group_index(id)).collect();
     for (line, groups) in found {
-        for (key, group) in groups {
-            plane.add_group(line, key, group);
-        }
+        let data = &plane.lines[line];
+        let index = |group: u32| Some(indexes[group.checked_sub(1)? as usize]);
+        let groups = groups.into_iter().enumerate();
+        let groups: Vec<(EventKey, usize)> =
+            groups.filter_map(|(place, group)| Some((data.key_at(place), index(group)?))).collect();
+        plane.add_groups(line, &groups);
     }
 }
 
@@ -158,19 +163,31 @@ fn name_steps(file: Plane<'_>, plane: &mut PlaneData, steps: usize, groups: &Gro
 
 /// Finds the group of what overlaps a step or module (`GroupQueue`, `XEventContextTracker`).
 struct GroupQueue {
-    steps: Vec<(Timespan, Option<i64>)>,
+    /// Steps with the place of their group in `groups`.
+    steps: Vec<(Timespan, Option<u32>)>,
+    groups: Vec<i64>,
 }
 
 impl GroupQueue {
     fn new(line: LineView<'_>) -> Self {
-        let mut steps = Vec::with_capacity(line.event_count());
-        steps.extend(line.events().map(|event| (event.timespan(), group_id(event))));
-        Self { steps }
+        let mut queue = Self { steps: Vec::with_capacity(line.event_count()), groups: Vec::new() };
+        let mut places = HashMap::new();
+        for event in line.events() {
+            let group = group_id(event).map(|id| {
+                *places.entry(id).or_insert_with(|| {
+                    queue.groups.push(id);
+                    queue.groups.len() as u32 - 1
+                })
+            });
+            queue.steps.push((event.timespan(), group));
+        }
+        queue
     }
 
-    /// Groups of the events of a line, in its order.
-    fn groups_of(&self, line: LineView<'_>) -> Vec<(EventKey, i64)> {
-        let mut found = Vec::with_capacity(line.event_count());
+    /// For each event of a line, in its order, one more than the place of its group, or 0; empty
+    /// where none has one.
+    fn groups_of(&self, line: LineView<'_>) -> Vec<u32> {
+        let mut groups = Vec::with_capacity(line.event_count());
         let mut cursor = Cursor::default();
         let mut present: Option<usize> = None;
         for event in line.events() {
@@ -178,11 +195,9 @@ impl GroupQueue {
             if !present.is_some_and(|at| overlap(self.steps[at].0, span)) {
                 present = cursor.overlapping(&self.steps, span);
             }
-            if let Some(group) = present.and_then(|at| self.steps[at].1) {
-                found.push((event.key(), group));
-            }
+            groups.push(present.and_then(|at| self.steps[at].1).map_or(0, |group| group + 1));
         }
-        found
+        if groups.iter().all(|&group| group == 0) { Vec::new() } else { groups }
     }
 }
 
@@ -196,7 +211,7 @@ struct Cursor {
 }
 
 impl Cursor {
-    fn overlapping(&mut self, steps: &[(Timespan, Option<i64>)], span: Timespan) -> Option<usize> {
+    fn overlapping(&mut self, steps: &[(Timespan, Option<u32>)], span: Timespan) -> Option<usize> {
         if let Some(current) = self.current
             && overlap(steps[current].0, span)
         {
@@ -205,7 +220,7 @@ impl Cursor {
         let first = self.current.map_or(0, |current| current + 1);
         let goes_on = self.passed_ps <= span.begin_ps && span.begin_ps <= span.end_ps();
         let start = if goes_on { first.max(self.passed) } else { first };
-        let mut only_past = goes_on || start == first;
+        let mut only_past = true;
         for (at, &(step, _)) in steps.iter().enumerate().skip(start) {
             if step.begin_ps > span.end_ps() {
                 break;
@@ -227,4 +242,61 @@ impl Cursor {
 /// Whether two spans meet, ends included.
 fn overlap(a: Timespan, b: Timespan) -> bool {
     a.begin_ps <= b.end_ps() && b.begin_ps <= a.end_ps()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(spans: &[(u64, u64)]) -> Vec<(Timespan, Option<u32>)> {
+        let span = |&(begin_ps, duration_ps)| (Timespan { begin_ps, duration_ps }, None);
+        spans.iter().map(span).collect()
+    }
+
+    /// XProf's way: from the last step that was found, all the way.
+    fn slow(
+        steps: &[(Timespan, Option<u32>)],
+        current: &mut Option<usize>,
+        span: Timespan,
+    ) -> Option<usize> {
+        if let Some(at) = current.filter(|&at| overlap(steps[at].0, span)) {
+            return Some(at);
+        }
+        for (at, &(step, _)) in steps.iter().enumerate().skip(current.map_or(0, |at| at + 1)) {
+            if step.begin_ps > span.end_ps() {
+                return None;
+            }
+            if step.end_ps() >= span.begin_ps {
+                *current = Some(at);
+                return overlap(step, span).then_some(at);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn skipping_what_has_passed_changes_no_answer() {
+        let mut random = 7_u64;
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % below
+        };
+        for round in 0..300 {
+            let mut spans: Vec<(u64, u64)> = (0..12)
+                .map(|_| (next(200), if next(9) == 0 { u64::MAX - 3 } else { next(12) }))
+                .collect();
+            if round % 3 > 0 {
+                spans.sort_unstable();
+            }
+            let steps = steps(&spans);
+            let (mut cursor, mut current) = (Cursor::default(), None);
+            let mut begin_ps = 0;
+            for _ in 0..60 {
+                begin_ps = if next(10) == 0 { next(220) } else { begin_ps + next(9) };
+                let span = Timespan { begin_ps, duration_ps: next(6) };
+                let expected = slow(&steps, &mut current, span);
+                assert_eq!(cursor.overlapping(&steps, span), expected, "{spans:?} {span:?}");
+            }
+        }
+    }
 }

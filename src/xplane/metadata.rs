@@ -9,12 +9,52 @@ use super::schema::{self, EventType, StatType};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
-type IdMap = HashMap<i64, u32, FixedState>;
+/// From ids to dense indexes. Ids are arbitrary, but nearly all are small and in a row: those need
+/// no hashing.
+#[derive(Debug, Default)]
+pub(super) struct IdIndex {
+    by_id: HashMap<i64, u32, FixedState>,
+    /// By id, once all are known; `NO_INDEX` where the id is in no table.
+    small: Vec<u32>,
+}
+
+const NO_INDEX: u32 = u32::MAX;
+
+impl IdIndex {
+    /// The index of an id.
+    #[inline]
+    pub fn get(&self, id: i64) -> Option<u32> {
+        match self.small.get(id as usize) {
+            Some(&index) => (index != NO_INDEX).then_some(index),
+            None => self.by_id.get(&id).copied(),
+        }
+    }
+
+    /// Gives an id its index.
+    pub fn insert(&mut self, id: i64, index: u32) {
+        self.by_id.insert(id, index);
+    }
+
+    /// Lays out small ids in a row; no id is added after this.
+    pub fn seal(&mut self) {
+        let limit = 4 * self.by_id.len() as i64;
+        let small = self.by_id.keys().copied().filter(|id| (0..limit).contains(id)).max();
+        let Some(largest) = small else { return };
+        self.small = vec![NO_INDEX; largest as usize + 1];
+        for (&id, &index) in &self.by_id {
+            if (0..=largest).contains(&id) {
+                self.small[id as usize] = index;
+            }
+        }
+        self.by_id.retain(|id, _| !(0..=largest).contains(id));
+        self.by_id.shrink_to_fit();
+    }
+}
 
 /// Event metadata of a plane, by id (the key of the map in the file).
 #[derive(Debug, Default)]
 pub struct EventMetadataTable {
-    pub(super) by_id: IdMap,
+    pub(super) by_id: IdIndex,
     pub(super) entries: Vec<EventMetadataEntry>,
 }
 
@@ -44,7 +84,7 @@ impl EventMetadataTable {
     /// Dense index of an id, for columns and per-metadata tables.
     #[inline]
     pub fn index_of(&self, id: i64) -> Option<u32> {
-        self.by_id.get(&id).copied()
+        self.by_id.get(id)
     }
 
     /// The entry at a dense index; entries are in the order of their first appearance in the file.
@@ -118,7 +158,7 @@ impl<'a> EventMetadata<'a> {
 /// Stat metadata of a plane, by id (the key of the map in the file).
 #[derive(Debug, Default)]
 pub struct StatMetadataTable {
-    pub(super) by_id: IdMap,
+    pub(super) by_id: IdIndex,
     pub(super) entries: Vec<StatMetadataEntry>,
 }
 
@@ -144,7 +184,7 @@ impl StatMetadataTable {
     /// Dense index of an id.
     #[inline]
     pub fn index_of(&self, id: i64) -> Option<u32> {
-        self.by_id.get(&id).copied()
+        self.by_id.get(id)
     }
 
     /// The well-known type of a stat by its metadata id; `None` where the name is not well known
@@ -219,5 +259,30 @@ impl StatMetadataEntry {
     /// Fills in the well-known type once the name is known.
     pub(super) fn classify(&mut self, name: &str) {
         self.stat_type = schema::stat_type(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_large_and_negative_ids_are_found_and_others_are_not() {
+        let mut ids = IdIndex::default();
+        let all = [3, 1, 9, i64::MAX, -1, i64::MIN, 1 << 40];
+        for (index, &id) in all.iter().enumerate() {
+            ids.insert(id, index as u32);
+        }
+        for sealed in [false, true] {
+            if sealed {
+                ids.seal();
+            }
+            for (index, &id) in all.iter().enumerate() {
+                assert_eq!(ids.get(id), Some(index as u32), "{id} {sealed}");
+            }
+            for id in [0, 2, 10, 11, -2, i64::MAX - 1] {
+                assert_eq!(ids.get(id), None, "{id} {sealed}");
+            }
+        }
     }
 }

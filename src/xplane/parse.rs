@@ -98,6 +98,8 @@ impl Space {
             parsed.classify(self.text(parsed.name));
             insert_stat_metadata(&mut plane.stat_metadata, parsed);
         }
+        plane.event_metadata.by_id.seal();
+        plane.stat_metadata.by_id.seal();
         Ok(plane)
     }
 
@@ -428,7 +430,7 @@ fn parse_stat_metadata(message: &Message<'_>, key: i64) -> Parsed<StatMetadataEn
 
 /// Of entries with one key the last counts, at the place of the first.
 fn insert_event_metadata(table: &mut EventMetadataTable, entry: EventMetadataEntry) {
-    if let Some(&index) = table.by_id.get(&entry.key) {
+    if let Some(index) = table.by_id.get(entry.key) {
         table.entries[index as usize] = entry;
     } else {
         table.by_id.insert(entry.key, table.entries.len() as u32);
@@ -437,7 +439,7 @@ fn insert_event_metadata(table: &mut EventMetadataTable, entry: EventMetadataEnt
 }
 
 fn insert_stat_metadata(table: &mut StatMetadataTable, entry: StatMetadataEntry) {
-    if let Some(&index) = table.by_id.get(&entry.key) {
+    if let Some(index) = table.by_id.get(entry.key) {
         table.entries[index as usize] = entry;
     } else {
         table.by_id.insert(entry.key, table.entries.len() as u32);
