@@ -165,7 +165,8 @@ impl Timeline {
         for line in grouped.lines {
             self.planes[line.plane].set_groups(line.line, &line.groups);
         }
-        let mut edits: std::collections::BTreeMap<(usize, usize), Vec<_>> = Default::default();
+        let mut edits: std::collections::BTreeMap<(usize, usize), Vec<_>> =
+            std::collections::BTreeMap::new();
         for (plane, line, key, name) in grouped.step_names {
             let file = self.space.plane(plane);
             let data = &self.planes[plane];

@@ -177,10 +177,8 @@ impl Forest<'_> {
         grouped.reached = reached;
         let name = self.group_name(root);
         if !self.is_implicit_root(root) {
-            let (line, place) = self.locate(root);
-            let line = &self.lines[line];
+            let line = &self.lines[self.locate(root).0];
             let key = self.event(root).key();
-            debug_assert!(place < line.node_count());
             grouped.step_names.push((line.plane, line.line, key, name.clone()));
         }
         grouped.groups.entry(i64::from(group)).or_default().name = name;
