@@ -2,8 +2,9 @@
 
 use super::edit::{LineChanges, PlaneChanges, set_stat};
 use super::model::{AddedStat, Edit, EventKey, LineData, PlaneData, Stage};
-use super::{Timeline, std_sort::std_sort, timespan::Timespan};
+use super::{Timeline, timespan::Timespan};
 use rayon::prelude::*;
+use std::cmp::Reverse;
 
 impl Timeline {
     /// Makes the changes that an editor gathered.
@@ -128,7 +129,8 @@ impl PlaneData {
     }
 }
 
-/// Sorts one line; most are sorted already, with no two events alike, and stay as they are.
+/// Sorts one line; most are sorted already and stay as they are. Events of equal times keep their
+/// order, unlike in `sorted_events`.
 pub(super) fn sort_line(plane: crate::xplane::Plane<'_>, line: &mut LineData) {
     let file = line.file.map(|index| plane.line(index));
     let span = |key: u32| {
@@ -140,7 +142,7 @@ pub(super) fn sort_line(plane: crate::xplane::Plane<'_>, line: &mut LineData) {
     let mut previous: Option<Timespan> = None;
     let is_sorted = (0..count).all(|place| {
         let next = span(line.key_at(place));
-        let in_order = previous.is_none_or(|previous| previous.nests_before(&next));
+        let in_order = previous.is_none_or(|previous| !next.nests_before(&previous));
         previous = Some(next);
         in_order
     });
@@ -152,7 +154,7 @@ pub(super) fn sort_line(plane: crate::xplane::Plane<'_>, line: &mut LineData) {
         let key = line.key_at(place);
         (span(key), key)
     }));
-    std_sort(&mut events, |(a, _), (b, _)| a.nests_before(b));
+    events.sort_by_key(|(span, _)| (span.begin_ps, Reverse(span.duration_ps)));
     line.order = Some(events.into_iter().map(|(_, key)| key).collect());
 }
 

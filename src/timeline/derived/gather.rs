@@ -28,7 +28,7 @@ pub(super) struct Events {
     pub timed: Vec<Timed<Gathered>>,
     /// No group, then the groups of the plane, then those that only stats of the file name.
     pub groups: Vec<Option<i64>>,
-    /// For each line whether its events are in nesting order, no two of equal times.
+    /// For each line whether its events are in nesting order.
     pub sorted_lines: Vec<bool>,
 }
 
@@ -62,7 +62,7 @@ impl Order {
             (_, None) => self,
             (Some((first, before)), Some((after, last))) => Self {
                 ends: Some((first, last)),
-                is_broken: self.is_broken || next.is_broken || !before.nests_before(&after),
+                is_broken: self.is_broken || next.is_broken || after.nests_before(&before),
             },
         }
     }

@@ -336,6 +336,40 @@ mod tests {
         );
     }
 
+    /// XProf's order, as its trace viewer shows it: the walk over events puts equal times in the
+    /// order of `std::sort`, and the sorting of lines afterwards keeps it.
+    #[test]
+    fn ties_are_walked_as_std_sort_leaves_them_and_kept_by_the_last_sort() {
+        let names: Vec<String> = (1..=60).map(|op| format!("op{op}")).collect();
+        let full_names: Vec<String> = names.iter().map(|name| format!("{name}:")).collect();
+        let mut plane = TestPlane::new("/device:TPU:0");
+        for (name, full_name) in names.iter().zip(&full_names) {
+            plane = plane.metadata(name, "", &[(StatType::TfOp, Value::Text(full_name))]);
+        }
+        plane = plane.line(2, "XLA Modules").event("op1", 0, 100, &[]).line(3, "XLA Ops");
+        for (place, name) in (1_u64..).zip(&names) {
+            plane = plane.event(name, place / 20, 1, &[]);
+        }
+        plane = plane.line(5, "XLA More");
+        for name in &names[..8] {
+            plane = plane.event(name, 0, 1, &[]);
+        }
+        let timeline = derive(&[plane], &[]);
+        let shown: Vec<String> =
+            events(&timeline, 0, "XLA Ops").into_iter().map(|event| event.0).collect();
+        assert_eq!(shown, names);
+        let ops: Vec<String> =
+            events(&timeline, 0, "Framework Ops").into_iter().map(|event| event.0).collect();
+        assert_eq!(
+            ops.join(" "),
+            "op1 op1 op8 op7 op6 op5 op4 op3 op2 op1 op19 op18 op17 op16 op15 op13 op12 op11 \
+             op10 op9 op14 op2 op3 op4 op5 op6 op7 op8 op29 op20 op21 op22 op23 op24 op25 \
+             op26 op27 op39 op37 op28 op30 op31 op32 op33 op34 op35 op36 op38 op58 op40 op41 \
+             op42 op43 op44 op45 op46 op59 op47 op57 op56 op55 op54 op53 op52 op51 op50 op49 \
+             op48 op60"
+        );
+    }
+
     #[test]
     fn events_of_a_tpu_core_end_up_sorted() {
         let plane = TestPlane::new("/device:TPU:0")
