@@ -82,7 +82,7 @@ pub const TOOLS: &[Tool] = {
         tool_row("hlo_stats", Always, Each, None),
         tool_row("inference_profile", Never, Each, None),
         tool_row("megascale_stats", Megascale, EachAndAll, None),
-        tool_row("kernel_utilization", Never, Each, None),
+        tool_row("kernel_utilization", CounterValue, Each, None),
         tool_row("smart_suggestion", Never, AllOnly, None),
         tool_row("utilization_viewer", CounterValue, Each, None),
     ]
