@@ -1,5 +1,7 @@
 //! Rules of preprocessing, each on a profile of a few events, and the reports about it.
 
+#![allow(clippy::expect_used)] // Helpers of tests may fail loudly.
+
 mod proto;
 
 use proto::{Event, Space, Stat, Value};
@@ -271,7 +273,10 @@ fn modules_on_the_metadata_plane_get_their_program_ids() {
     assert_eq!((module.name(), module.id()), ("jit_f(900)", 900));
     assert!(module.stat(StatType::HloProto).is_some());
     assert!(plane.event_metadata(1).is_none());
-    assert_eq!(plane.event_metadata(2).map(|entry| entry.name()), Some("other"));
+    assert_eq!(
+        plane.event_metadata(2).map(xprof_rs::timeline::EventMetadataView::name),
+        Some("other")
+    );
 }
 
 /// T3.3: a profile that was grouped before it was written gets no flows.

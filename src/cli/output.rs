@@ -5,6 +5,7 @@ use super::fire::{Component, Failure, printed};
 use super::value::text_of_bytes;
 use crate::render::python_float;
 use crate::render::python_json_indent::Writer;
+use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
@@ -43,7 +44,7 @@ pub fn print(text: &str) -> ExitCode {
 pub fn print_trace(steps: &[String]) -> ExitCode {
     let mut text = "Fire trace:\n".to_owned();
     for (index, step) in steps.iter().enumerate() {
-        text.push_str(&format!("{}. {step}\n", index + 1));
+        let _ = writeln!(text, "{}. {step}", index + 1);
     }
     let _ = io::stderr().write_all(text.as_bytes());
     ExitCode::SUCCESS

@@ -241,11 +241,11 @@ pub fn bytes_of_text(text: &str) -> Vec<u8> {
 
 /// Whether Python's `repr` shows a character as it is.
 fn is_printable(character: char) -> bool {
+    static HIDDEN: std::sync::LazyLock<Option<fancy_regex::Regex>> =
+        std::sync::LazyLock::new(|| fancy_regex::Regex::new(r"[\p{C}\p{Z}]").ok());
     if character.is_ascii() {
         return !character.is_ascii_control();
     }
-    static HIDDEN: std::sync::LazyLock<Option<fancy_regex::Regex>> =
-        std::sync::LazyLock::new(|| fancy_regex::Regex::new(r"[\p{C}\p{Z}]").ok());
     let hidden = HIDDEN.as_ref().map(|class| class.is_match(character.encode_utf8(&mut [0; 4])));
     surrogate(character).is_none() && !matches!(hidden, Some(Ok(true)))
 }

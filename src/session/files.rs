@@ -151,6 +151,7 @@ impl Session {
     }
 
     /// The same session with only these hosts, in this order.
+    #[must_use]
     pub fn with_hosts(&self, hosts: Vec<HostFile>) -> Self {
         Self { hosts, nameless: None, ..self.clone() }
     }

@@ -282,7 +282,7 @@ impl<'a> PlaneEditor<'a> {
     }
 
     /// The event that was added to the same line `count` events later.
-    pub(super) fn later_event(&self, event: EventHandle, count: usize) -> EventHandle {
+    pub(super) fn later_event(event: EventHandle, count: usize) -> EventHandle {
         EventHandle { index: event.index + count, ..event }
     }
 

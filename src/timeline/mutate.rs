@@ -107,7 +107,7 @@ impl PlaneMutators {
             match entry.event_type() {
                 Some(event_type) => _ = ids.entry(event_type).or_insert(entry.id()),
                 None if entry.name() == THREADPOOL_START_REGION => {
-                    start = start.or(Some(entry.id()))
+                    start = start.or(Some(entry.id()));
                 }
                 None if entry.name() == THREADPOOL_STOP_REGION => stop = stop.or(Some(entry.id())),
                 None => {}

@@ -16,8 +16,11 @@ pub struct Tool {
     /// Which hosts `/hosts` offers for it.
     pub hosts: HostRule,
     /// What answers; `None` while it is not built.
-    answer: Option<fn(&Request<'_>) -> Result<Answer, ToolError>>,
+    answer: Option<Run>,
 }
+
+/// What answers a request to a tool.
+type Run = fn(&Request<'_>) -> Result<Answer, ToolError>;
 
 /// When a tool is listed for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,8 +102,8 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let run = tool.answer.ok_or_else(|| ToolError::NoData(NOT_BUILT.to_owned()))?;
     let mut answer = run(request)?;
     if answer.reason.is_none() {
-        let hosts = request.session.hosts.iter();
-        answer.reason = hosts.filter_map(|file| request.profiles.remark(file)).next();
+        let mut hosts = request.session.hosts.iter();
+        answer.reason = hosts.find_map(|file| request.profiles.remark(file));
     }
     Ok(answer)
 }

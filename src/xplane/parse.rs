@@ -41,6 +41,7 @@ type Parsed<T> = Result<T, ParseError>;
 
 impl Space {
     /// Reads the index of a profile, checking all of it.
+    #[allow(clippy::needless_pass_by_value)] // The space keeps the bytes: they are handed over.
     pub fn parse(bytes: Bytes) -> Parsed<Self> {
         let mut space = Self {
             bytes: bytes.clone(),
@@ -56,14 +57,14 @@ impl Space {
         while let Some(field) = whole.next(&mut reader)? {
             match field {
                 (1, Value::Bytes(bytes, offset)) => {
-                    planes.push(whole.child("XPlane", bytes, offset))
+                    planes.push(whole.child("XPlane", bytes, offset));
                 }
                 (2, Value::Bytes(bytes, offset)) => space.errors.push(whole.string(bytes, offset)?),
                 (3, Value::Bytes(bytes, offset)) => {
-                    space.warnings.push(whole.string(bytes, offset)?)
+                    space.warnings.push(whole.string(bytes, offset)?);
                 }
                 (4, Value::Bytes(bytes, offset)) => {
-                    space.hostnames.push(whole.string(bytes, offset)?)
+                    space.hostnames.push(whole.string(bytes, offset)?);
                 }
                 _ => {}
             }
@@ -81,7 +82,7 @@ impl Space {
     fn index_metadata(&mut self, parts: PlaneParts) -> Parsed<PlaneIndex> {
         let mut plane = parts.plane;
         for entry in parts.event_metadata {
-            let (entry, key) = self.join(entry);
+            let (entry, key) = self.join(&entry);
             let mut parsed = {
                 let message = self.message("XEventMetadata", entry);
                 parse_event_metadata(&message, key)?
@@ -90,7 +91,7 @@ impl Space {
             insert_event_metadata(&mut plane.event_metadata, parsed);
         }
         for entry in parts.stat_metadata {
-            let (entry, key) = self.join(entry);
+            let (entry, key) = self.join(&entry);
             let mut parsed = {
                 let message = self.message("XStatMetadata", entry);
                 parse_stat_metadata(&message, key)?
@@ -110,7 +111,7 @@ impl Space {
 
     /// The one span of a map entry's value: the value itself, or its parts joined, which protobuf
     /// reads as one message.
-    fn join(&mut self, entry: MapEntry) -> (Span, i64) {
+    fn join(&mut self, entry: &MapEntry) -> (Span, i64) {
         let value = match entry.values.as_slice() {
             [] => Span { start: self.bytes.len() as u64 + self.joined.len() as u64, length: 0 },
             [one] => *one,
@@ -268,7 +269,7 @@ fn parse_line(message: &Message<'_>) -> Parsed<LineIndex> {
             (9, Value::Varint(value)) => line.duration_ps = value as i64,
             (10, Value::Varint(value)) => line.display_id = value as i64,
             (11, Value::Bytes(bytes, offset)) => {
-                line.display_name = message.string(bytes, offset)?
+                line.display_name = message.string(bytes, offset)?;
             }
             _ => {}
         }
@@ -393,7 +394,7 @@ fn parse_event_metadata(message: &Message<'_>, key: i64) -> Parsed<EventMetadata
             (2, Value::Bytes(bytes, offset)) => entry.name = message.string(bytes, offset)?,
             (3, Value::Bytes(bytes, offset)) => entry.metadata = message.span(bytes, offset),
             (4, Value::Bytes(bytes, offset)) => {
-                entry.display_name = message.string(bytes, offset)?
+                entry.display_name = message.string(bytes, offset)?;
             }
             (5, Value::Bytes(bytes, offset)) => {
                 check_stat(&message.child("XStat", bytes, offset))?;

@@ -77,7 +77,9 @@ impl Plane {
         for (name, stats) in &self.metadata {
             let id = names.events.id(name);
             let mut entry = metadata(id, name);
-            stats.iter().for_each(|stat| bytes(&mut entry, 5, &stat.encode(&mut names.stats)));
+            for stat in stats {
+                bytes(&mut entry, 5, &stat.encode(&mut names.stats));
+            }
             entries.push((id, entry));
         }
         for line in &self.lines {
@@ -92,7 +94,9 @@ impl Plane {
                 entries.push((id, metadata(id, name)));
             }
         }
-        entries.into_iter().for_each(|(id, entry)| map_entry(&mut out, 4, id, &entry));
+        for (id, entry) in entries {
+            map_entry(&mut out, 4, id, &entry);
+        }
         names
             .stats
             .0

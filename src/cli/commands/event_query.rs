@@ -61,6 +61,7 @@ impl From<Raised> for Failed {
 
 /// A compiled pattern.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // One or two exist in a process.
 pub enum Filter {
     /// A pattern of text.
     Text(PythonRegex),

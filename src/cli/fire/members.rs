@@ -359,7 +359,8 @@ fn printed_dict(items: &[(Value, Value)]) -> String {
         visible.map(|(key, value)| (key.to_text() + ":", value)).collect();
     let width = visible.iter().map(|(key, _)| key.chars().count()).max();
     let Some(width) = width else { return "{}\n".to_owned() };
-    visible.iter().map(|(key, value)| format!("{key:width$} {}\n", one_line(value))).collect()
+    let lines = visible.iter().map(|(key, value)| format!("{key:width$} {}", one_line(value)));
+    lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// A value on one line: text as it is, anything else as JSON, or as Python shows it.
@@ -377,11 +378,10 @@ fn push_json(out: &mut String, value: &Value) -> Option<()> {
     match value {
         Value::None => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-        Value::Int(_) => out.push_str(&value.repr()),
         Value::Float(number) if number.is_nan() => out.push_str("NaN"),
         Value::Float(f64::INFINITY) => out.push_str("Infinity"),
         Value::Float(f64::NEG_INFINITY) => out.push_str("-Infinity"),
-        Value::Float(_) => out.push_str(&value.repr()),
+        Value::Int(_) | Value::Float(_) => out.push_str(&value.repr()),
         Value::Str(text) => {
             out.push('"');
             push_escaped(out, text, false);

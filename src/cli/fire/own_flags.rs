@@ -4,6 +4,7 @@ use crate::cli::error::Raised;
 
 /// What Fire's own flags ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag of the command line.
 pub struct OwnFlags {
     /// `--help`, `-h`.
     pub help: bool,

@@ -27,7 +27,7 @@ pub(super) struct Tokens {
     position: usize,
     /// Open brackets; inside them new lines do not count.
     depth: usize,
-    tokens: Vec<Token>,
+    found: Vec<Token>,
 }
 
 impl Tokens {
@@ -35,10 +35,10 @@ impl Tokens {
     pub fn of(word: &str) -> Option<Vec<Token>> {
         let word = word.replace("\r\n", "\n").replace('\r', "\n");
         let mut tokens =
-            Self { characters: word.chars().collect(), position: 0, depth: 0, tokens: Vec::new() };
+            Self { characters: word.chars().collect(), position: 0, depth: 0, found: Vec::new() };
         tokens.skip_to_first_token()?;
         while tokens.next_token()? {}
-        Some(tokens.tokens)
+        Some(tokens.found)
     }
 
     fn peek(&self) -> Option<char> {
@@ -107,7 +107,7 @@ impl Tokens {
             }
         }
         let token = self.token()?;
-        self.tokens.push(token);
+        self.found.push(token);
         Some(true)
     }
 
@@ -135,18 +135,18 @@ impl Tokens {
         match character {
             '(' | '[' | '{' => {
                 self.depth += 1;
-                self.symbol(character)
+                Some(self.symbol(character))
             }
             ')' | ']' | '}' => {
                 self.depth = self.depth.checked_sub(1)?;
-                self.symbol(character)
+                Some(self.symbol(character))
             }
             ',' | ':' | '+' | '-' => {
                 // `:=`, `+=`, `->` and the like are other tokens.
                 if character != ',' && matches!(self.peek_at(1), Some('=' | '>')) {
                     return None;
                 }
-                self.symbol(character)
+                Some(self.symbol(character))
             }
             '"' | '\'' => self.string(""),
             '.' if self.peek_at(1) == Some('.') && self.peek_at(2) == Some('.') => {
@@ -159,9 +159,9 @@ impl Tokens {
         }
     }
 
-    fn symbol(&mut self, character: char) -> Option<Token> {
+    fn symbol(&mut self, character: char) -> Token {
         self.position += 1;
-        Some(Token::Symbol(character))
+        Token::Symbol(character)
     }
 
     fn name_or_string(&mut self) -> Option<Token> {

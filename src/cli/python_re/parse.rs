@@ -5,6 +5,7 @@ use crate::cli::fire::character_of;
 use crate::cli::unicode::named_character;
 use crate::cli::value::Value;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 /// Groups inside one another; Python's own limit is its recursion limit.
 const MAX_NESTING: usize = 400;
@@ -195,7 +196,7 @@ impl Source {
             let line = before.iter().filter(|&&character| character == '\n').count() + 1;
             let start = before.iter().rposition(|&character| character == '\n');
             let column = start.map_or(position + 1, |start| position - start);
-            text.push_str(&format!(" (line {line}, column {column})"));
+            let _ = write!(text, " (line {line}, column {column})");
         }
         PatternError::Syntax(text)
     }

@@ -35,7 +35,7 @@ impl NewLine<'_> {
         let first = editor.add_events(line, events, groups);
         for (event, name, value) in stats {
             let id = editor.get_or_create_stat(name);
-            editor.add_event_stat(editor.later_event(first, event), id, value);
+            editor.add_event_stat(PlaneEditor::later_event(first, event), id, value);
         }
     }
 }

@@ -188,12 +188,7 @@ impl<'a> PlaneFacts<'a> {
     }
 
     /// The type of an event; launches and runs of kernels are known by their correlation id.
-    fn event_type(
-        &self,
-        event: EventView<'a>,
-        stats: &ContextStats,
-        host: bool,
-    ) -> Option<EventType> {
+    fn event_type(event: EventView<'a>, stats: &ContextStats, host: bool) -> Option<EventType> {
         event.event_type().or_else(|| {
             let kernel = if host { EventType::KernelLaunch } else { EventType::KernelExecute };
             stats.has_correlation_id.then_some(kernel)
@@ -208,7 +203,7 @@ impl<'a> PlaneFacts<'a> {
         for (place, event) in line.events().enumerate() {
             let place = place as u32;
             let stats = self.stats(event, has_contexts);
-            let event_type = self.event_type(event, &stats, self.is_host_threads);
+            let event_type = Self::event_type(event, &stats, self.is_host_threads);
             grown.note(place, event_type, &stats);
             if let Some(level) = stats.root_level {
                 grown.roots.push((place, level));
@@ -246,7 +241,7 @@ impl<'a> PlaneFacts<'a> {
         for (place, event) in steps.events().enumerate() {
             let place = place as u32;
             let stats = self.stats(event, has_contexts);
-            let event_type = self.event_type(event, &stats, false);
+            let event_type = Self::event_type(event, &stats, false);
             grown.note(place, event_type, &stats);
             grown.line.parent.push(NONE);
             grown.line.end.push(place + 1);
