@@ -472,21 +472,23 @@ fn t3_12_counters_have_17_digits() {
 }
 
 #[test]
-fn t3_13_values_of_one_counter_keep_their_order() {
+fn t3_13_equal_values_of_one_counter_come_as_xprof_sorts_them() {
     let value = |value| Event::new("c", 5_000_000, 0).with("v", Value::Int(value));
     let file = profile("/device:TPU:0", &[(90, "_counters_", vec![value(3), value(1), value(2)])]);
     let answer = trace_of("t3_13", &file, "tag=trace_viewer@").body;
-    assert!(answer.contains(r#""entries":[[5,3],[5,1],[5,2]]}"#), "{answer}");
+    // What XProf answers to this file.
+    assert!(answer.contains(r#""entries":[[5,1],[5,2],[5,3]]}"#), "{answer}");
     assert!(answer.ends_with(r#""totalCounterEvents":3}"#));
 }
 
 #[test]
-fn t3_18_tracks_stay_in_the_order_of_the_file() {
+fn t3_18_events_out_of_order_come_as_xprof_merges_them() {
     let events = [30, 10, 20, 10].map(|start| Event::new("e", start * 1_000_000, 1));
     let file = profile("/host:CPU", &[(7, "python", events.into())]);
     let answer = trace_of("t3_18", &file, "tag=trace_viewer@").body;
     let starts: Vec<&str> = answer.split(r#""ts":"#).skip(1).map(|rest| &rest[..2]).collect();
-    assert_eq!(starts, ["30", "10", "20", "10"]);
+    // What XProf answers to this file.
+    assert_eq!(starts, ["20", "30", "10", "10"]);
     // Only neighbours of equal start are told apart.
     assert!(!answer.contains(r#""z":1"#));
 }

@@ -1,8 +1,9 @@
 //! Content encodings: which one a client gets, and bytes that are compressed at most once.
 //!
 //! XProf compresses every answer with gzip level 9, on every request. Here an answer is compressed
-//! once, in what the client takes, at a level that depends on its size: never more bytes on the wire
-//! than XProf for answers of common size, never seconds of work for huge ones.
+//! once, in what the client takes, at a level that depends on its size: with zstd and Brotli fewer
+//! bytes on the wire than XProf for answers of common size, with gzip about as many (within 3 %), and
+//! never seconds of work for huge ones.
 
 use std::borrow::Cow;
 use std::io::Write;
