@@ -6,15 +6,16 @@ use std::hint::black_box;
 use std::sync::Arc;
 use xprof_rs::store::Bytes;
 use xprof_rs::timeline::Timeline;
-use xprof_rs::trace::{self, TraceIndex, TraceOptions, legacy};
+use xprof_rs::trace::{self, Format, TraceIndex, TraceOptions, legacy};
 use xprof_rs::xplane::Space;
 
-/// Requests of the page: all, a window of it, a search, the details of an event.
-const REQUESTS: [&[(&str, &str)]; 4] = [
+/// Requests of the pages: all, a window of it, a search, the details of an event, the protobuf form.
+const REQUESTS: [&[(&str, &str)]; 5] = [
     &[],
     &[("resolution", "100"), ("start_time_ms", "0.5"), ("end_time_ms", "1000")],
     &[("search_prefix", "a"), ("search_metadata", "true")],
     &[("event_name", "a"), ("start_time_ms", "1"), ("duration_ms", "1"), ("unique_id", "0")],
+    &[("format", "pb"), ("resolution", "100")],
 ];
 
 fuzz_target!(|bytes: &[u8]| {
@@ -25,8 +26,9 @@ fuzz_target!(|bytes: &[u8]| {
     for request in REQUESTS {
         let param = |name: &str| request.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
         let options = TraceOptions::from_params(param).expect("these are numbers");
-        if let Ok(body) = trace::answer(&[&index], &options) {
-            check_text(&body);
+        match trace::answer(&[&index], &options) {
+            Ok(body) if options.format == Format::Json => check_text(&body),
+            answer => _ = black_box(answer.is_ok()),
         }
     }
 });
