@@ -24,7 +24,8 @@ fi
 root=$(mktemp -d)
 server=
 finish() {
-    [ -z "$server" ] || kill "$server" 2>/dev/null || true
+    # strace waits for what it runs and takes no notice of SIGTERM: the server under it goes first.
+    [ -z "$server" ] || pkill -TERM -P "$server" 2>/dev/null || kill "$server" 2>/dev/null || true
     wait 2>/dev/null || true
     rm -rf "$root"
 }
