@@ -3,6 +3,7 @@
 
 use super::ToolError;
 use crate::hlo::{Program, Programs};
+use crate::opstats::{OpStats, Parts};
 use crate::session::{Fingerprint, HostFile, ProfileFormat, Session};
 use crate::store::{self, Bytes, Cache, Cached};
 use crate::timeline::Timeline;
@@ -95,6 +96,8 @@ pub struct Profiles {
     timelines: Cache<FileKey, Timeline>,
     traces: Cache<FileKey, TraceIndex>,
     programs: Cache<Vec<FileKey>, Programs>,
+    /// Statistics of hosts, part by part.
+    op_stats: Cache<(FileKey, Parts), OpStats>,
     /// What is odd about files that were read all the same.
     remarks: Mutex<HashMap<FileKey, String>>,
 }
@@ -113,6 +116,7 @@ impl Profiles {
             timelines: Cache::new(budget / 2),
             traces: Cache::new(budget / 4),
             programs: Cache::new(budget / 4),
+            op_stats: Cache::new(budget / 4),
             remarks: Mutex::default(),
         }
     }
@@ -144,6 +148,33 @@ impl Profiles {
             let timeline = self.timeline(&file)?;
             Ok(TraceIndex::build(timeline, &file.host))
         })
+    }
+
+    /// Parts of the statistics of one host.
+    pub fn op_stats(&self, file: &HostFile, parts: Parts) -> Result<Arc<OpStats>, ProfileError> {
+        let (key, file) = current(file)?;
+        let mut all: Option<Arc<OpStats>> = None;
+        for part in parts.each() {
+            let stats = self.op_stats.get_or_make(&(key.clone(), part), || {
+                let timeline = self.timeline(&file)?;
+                Ok(OpStats::of_host(&timeline, part))
+            })?;
+            match &mut all {
+                None => all = Some(stats),
+                Some(all) => Arc::make_mut(all).take_parts(&stats),
+            }
+        }
+        Ok(all.unwrap_or_default())
+    }
+
+    /// Parts of the statistics of a session's hosts together, combined as XProf does.
+    pub fn session_op_stats(
+        &self,
+        session: &Session,
+        parts: Parts,
+    ) -> Result<Arc<OpStats>, ProfileError> {
+        let hosts = session.profiles().map(|file| self.op_stats(file, parts));
+        Ok(OpStats::combine(&hosts.collect::<Result<Vec<_>, _>>()?))
     }
 
     /// The HLO programs of all hosts of a session; of two with one program id the first counts.
@@ -272,6 +303,12 @@ impl Cached for Timeline {
 impl Cached for TraceIndex {
     fn weight(&self) -> usize {
         self.event_count() * TRACK_BYTES_PER_EVENT
+    }
+}
+
+impl Cached for OpStats {
+    fn weight(&self) -> usize {
+        self.bytes()
     }
 }
 

@@ -1,0 +1,119 @@
+//! All statistics of a host or of several (`OpStats`), in parts that are computed when asked for.
+
+use super::environment::{
+    CoreDetails, Diagnostics, DisaggregatedServingLatency, PerfEnv, PerformanceCounters,
+    RunEnvironment,
+};
+use super::kernel_stats::{KernelReport, TfFunctionDb};
+use super::op_metrics::{OpMetricsDb, PrecisionStats};
+use super::step_db::StepDatabase;
+use std::collections::BTreeMap;
+use std::ops::BitOr;
+use std::sync::Arc;
+
+/// Which parts of [`OpStats`] are there, or wanted. Parts of different files share nothing, so that
+/// a tool pays for what it shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Parts(u8);
+
+impl Parts {
+    /// `device_op_metrics_db`.
+    pub const DEVICE_OPS: Self = Self(1);
+    /// `host_op_metrics_db`.
+    pub const HOST_OPS: Self = Self(1 << 1);
+    /// `steps`.
+    pub const STEPS: Self = Self(1 << 2);
+    /// `kernel_reports`.
+    pub const KERNELS: Self = Self(1 << 3);
+    /// `tf_function_db`.
+    pub const TF_FUNCTIONS: Self = Self(1 << 4);
+    /// `duty_cycle`.
+    pub const DUTY_CYCLE: Self = Self(1 << 5);
+    /// What only the HLO modules say: `programs`.
+    pub const PROGRAMS: Self = Self(1 << 6);
+
+    /// Whether all of `parts` are in.
+    pub fn contains(self, parts: Self) -> bool {
+        self.0 & parts.0 == parts.0
+    }
+
+    /// The parts one by one.
+    pub fn each(self) -> impl Iterator<Item = Self> {
+        (0..u8::BITS).map(|bit| Self(1 << bit)).filter(move |&part| self.contains(part))
+    }
+}
+
+impl BitOr for Parts {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// What steps say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Steps {
+    /// The steps.
+    pub step_db: StepDatabase,
+    /// The ops of complete steps, on TPUs (`hlo_metrics_db_complete_steps_only`).
+    pub hlo_metrics_db_complete_steps_only: OpMetricsDb,
+    /// Time by precision; XProf keeps it in the device's op metrics.
+    pub precision_stats: PrecisionStats,
+}
+
+/// When chips are busy, picoseconds over chips; XProf keeps it in the device's op metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DutyCycle {
+    /// Time when all cores of a chip are idle.
+    pub idle_time_ps: u64,
+    /// Time when any core of a chip is busy.
+    pub busy_time_ps: u64,
+    /// The same with custom calls counted.
+    pub idle_time_high_confidence_ps: u64,
+    /// The same with custom calls counted.
+    pub busy_time_high_confidence_ps: u64,
+}
+
+/// What only the HLO modules say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgramFacts {
+    /// Module names by program id.
+    pub program_id_to_name: BTreeMap<u64, String>,
+    /// Whether a module trains a model (`ModelTracker`).
+    pub is_training: bool,
+}
+
+/// The statistics of a host or of several. Parts that are not in [`OpStats::parts`] are empty.
+#[derive(Debug, Clone, Default)]
+pub struct OpStats {
+    /// What is there.
+    pub parts: Parts,
+    /// Ops of hosts.
+    pub host_op_metrics_db: Arc<OpMetricsDb>,
+    /// Ops of devices, over the whole profile. `precision_stats`, idle and busy times are in
+    /// `steps` and `duty_cycle`.
+    pub device_op_metrics_db: Arc<OpMetricsDb>,
+    /// Steps.
+    pub steps: Arc<Steps>,
+    /// Kernels of GPUs: the longest first.
+    pub kernel_reports: Arc<Vec<KernelReport>>,
+    /// Functions of TensorFlow.
+    pub tf_function_db: Arc<TfFunctionDb>,
+    /// When chips are busy.
+    pub duty_cycle: DutyCycle,
+    /// What only the HLO modules say; `run_environment.is_training` is here.
+    pub programs: Arc<ProgramFacts>,
+    /// Peaks of the first device.
+    pub perf_env: PerfEnv,
+    /// What the profile was taken on.
+    pub run_environment: RunEnvironment,
+    /// Cores by id; after combining hosts, by global id.
+    pub core_id_to_details: BTreeMap<u32, CoreDetails>,
+    /// What is wrong.
+    pub diagnostics: Diagnostics,
+    /// Hardware counters; 0 where there are none.
+    pub performance_counters: PerformanceCounters,
+    /// Decode steps of a disaggregated server.
+    pub disaggregated_serving_latency: Option<DisaggregatedServingLatency>,
+}
