@@ -14,8 +14,7 @@ pub type EventKey = u32;
 /// Dense index of an event's metadata: the file's entries first, then the added ones.
 pub type MetadataIndex = u32;
 
-/// The metadata of an event whose metadata id is in no table.
-pub(super) const NO_METADATA: MetadataIndex = u32::MAX;
+pub(super) use crate::xplane::NO_METADATA;
 
 /// What was added to one plane.
 #[derive(Debug, Default)]

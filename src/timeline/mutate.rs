@@ -206,7 +206,7 @@ impl PlaneMutators {
         let mut edits = Vec::new();
         for (key, event) in file_line.events().enumerate() {
             let key = key as EventKey;
-            let mutators = self.by_metadata.iter().filter(|(id, _)| *id == event.metadata_id);
+            let mutators = self.by_metadata.iter().filter(|(id, _)| *id == event.metadata_id());
             let mut mutators = mutators.map(|(_, mutator)| mutator).peekable();
             if modules.is_none() && mutators.peek().is_none() {
                 continue;
@@ -252,11 +252,11 @@ impl PlaneMutators {
         let before = line.added.len();
         for event in file.events() {
             let timestamp_ps = line_ps.wrapping_add(event.offset_ps);
-            if event.metadata_id == regions.start {
+            if event.metadata_id() == regions.start {
                 if event.stats().any(|stat| stat.metadata_id == self.consumer_id) {
                     start_ps = timestamp_ps;
                 }
-            } else if event.metadata_id == regions.stop && start_ps != 0 {
+            } else if event.metadata_id() == regions.stop && start_ps != 0 {
                 line.added.metadata.push(regions.region);
                 line.added.offset_ps.push(start_ps.wrapping_sub(line_ps));
                 line.added.duration_ps.push(timestamp_ps.wrapping_sub(start_ps));

@@ -121,8 +121,17 @@ impl<'a> PlaneView<'a> {
         of_file.map(|entry| entry.key()).chain(of_added.map(|entry| entry.id))
     }
 
-    /// Dense index of an event metadata id.
+    /// Dense index of the metadata of an event of the file.
     #[inline]
+    fn metadata_of(self, event: &Event<'_>) -> MetadataIndex {
+        let index = event.metadata_index();
+        if index != NO_METADATA && self.data.relabeled.is_none() {
+            return index;
+        }
+        self.metadata_index(event.metadata_id())
+    }
+
+    /// Dense index of an event metadata id.
     pub(super) fn metadata_index(self, id: i64) -> MetadataIndex {
         if let Some(relabeled) = &self.data.relabeled {
             if let Some(&index) = relabeled.by_key.get(&id) {
@@ -252,7 +261,7 @@ impl<'a> LineView<'a> {
                 EventView {
                     line: self,
                     key,
-                    metadata_index: self.plane.metadata_index(event.metadata_id),
+                    metadata_index: self.plane.metadata_of(&event),
                     offset_ps: event.offset_ps,
                     duration_ps,
                     file: Some(event),
@@ -322,12 +331,12 @@ impl<'a> EventView<'a> {
 
     /// Number of events that this one stands for, on aggregated events.
     pub fn occurrences(self) -> Option<i64> {
-        self.file.and_then(|event| event.occurrences)
+        self.file.and_then(|event| event.occurrences())
     }
 
     /// The metadata id that the event refers to.
     pub fn metadata_id(self) -> i64 {
-        self.file.map_or_else(|| self.metadata().id(), |event| event.metadata_id)
+        self.file.map_or_else(|| self.metadata().id(), |event| event.metadata_id())
     }
 
     /// The metadata; empty where the id is in no table.

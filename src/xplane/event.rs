@@ -1,67 +1,74 @@
 //! Events and stats, decoded when looked at.
 
-use super::index::{Space, Span, text};
+use super::columns::NO_METADATA;
+use super::index::{Line, Space, Span, text};
 use crate::wire::{Reader, Value};
 
-/// One event (`XEvent`). The three numbers are decoded; the stats are not.
+/// One event (`XEvent`). Its numbers are in the columns of the line; the stats are decoded when they
+/// are asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
-    space: &'a Space,
-    position: u64,
-    /// Key into the plane's event metadata.
-    pub metadata_id: i64,
+    line: Line<'a>,
+    index: u32,
+    metadata_index: u32,
     /// Start, picoseconds after the line's timestamp; 0 for aggregated events.
     pub offset_ps: i64,
     /// Duration, picoseconds.
     pub duration_ps: i64,
-    /// Set for aggregated events, which have no offset.
-    pub occurrences: Option<i64>,
 }
 
 impl<'a> Event<'a> {
-    /// Decodes the event whose length prefix is at `position`. With `numbers_first` it is known
-    /// that no number stands after a stat, as every profiler writes it, so stats are not skipped
-    /// one by one.
+    /// The event of a line.
     #[inline]
-    pub(super) fn at(space: &'a Space, position: u64, numbers_first: bool) -> Self {
-        let mut event = Self {
-            space,
-            position,
-            metadata_id: 0,
-            offset_ps: 0,
-            duration_ps: 0,
-            occurrences: None,
-        };
-        let mut reader = event.fields();
-        // The file was checked; a byte that changed since then ends the event early.
-        while let Ok(Some((field, value))) = reader.next_field() {
-            match (field, value) {
-                (1, Value::Varint(value)) => event.metadata_id = value as i64,
-                (2, Value::Varint(value)) => {
-                    event.offset_ps = value as i64;
-                    event.occurrences = None;
-                }
-                (3, Value::Varint(value)) => event.duration_ps = value as i64,
-                (4, _) if numbers_first => break,
-                (5, Value::Varint(value)) => {
-                    event.offset_ps = 0;
-                    event.occurrences = Some(value as i64);
-                }
-                _ => {}
-            }
+    pub(super) fn of_line(line: Line<'a>, index: usize) -> Self {
+        let events = &line.index.events;
+        Self {
+            line,
+            index: index as u32,
+            metadata_index: events.metadata[index],
+            offset_ps: events.times.offset_ps[index],
+            duration_ps: events.times.duration_ps.get(index),
         }
-        event
+    }
+
+    /// Dense index of the event's metadata; [`NO_METADATA`] where the id is in no table.
+    #[inline]
+    pub fn metadata_index(&self) -> u32 {
+        self.metadata_index
+    }
+
+    /// Key into the plane's event metadata.
+    pub fn metadata_id(&self) -> i64 {
+        if self.metadata_index == NO_METADATA {
+            return self.numbers().metadata_id;
+        }
+        self.line.plane.index.event_metadata.entries[self.metadata_index as usize].key
+    }
+
+    /// Set for aggregated events, which have no offset.
+    pub fn occurrences(&self) -> Option<i64> {
+        if self.line.index.events.are_aggregated {
+            self.numbers().occurrences
+        } else {
+            None
+        }
+    }
+
+    fn position(&self) -> u64 {
+        self.line.index.events.positions.get(self.index as usize)
+    }
+
+    fn numbers(&self) -> Numbers {
+        Numbers::at(&self.line.plane.space.bytes, self.position())
     }
 
     fn fields(&self) -> Reader<'a> {
-        let bytes: &'a [u8] = &self.space.bytes;
-        let payload = Reader::at(bytes, self.position as usize).length_delimited();
-        Reader::new(payload.map_or(&[], |(payload, _)| payload))
+        fields_at(&self.line.plane.space.bytes, self.position())
     }
 
     /// The stats, in the order of the file.
     pub fn stats(&self) -> Stats<'a> {
-        Stats { space: self.space, source: Source::Event(self.fields()) }
+        Stats { space: self.line.plane.space, source: Source::Event(self.fields()) }
     }
 
     /// Whether the event has a stat with one of these metadata ids, without decoding any value.
@@ -83,19 +90,48 @@ impl<'a> Event<'a> {
         }
         false
     }
+}
 
-    /// Offset of the event's length prefix in the file: a handle that fits a column.
-    pub fn position(&self) -> u64 {
-        self.position
+/// The numbers of an event, as they stand in the file.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub metadata_id: i64,
+    pub offset_ps: i64,
+    pub duration_ps: i64,
+    pub occurrences: Option<i64>,
+}
+
+impl Numbers {
+    /// Takes in a number of the event; others are left alone.
+    #[inline]
+    pub fn note(&mut self, field: u32, value: u64) {
+        match field {
+            1 => self.metadata_id = value as i64,
+            2 => (self.offset_ps, self.occurrences) = (value as i64, None),
+            3 => self.duration_ps = value as i64,
+            5 => (self.offset_ps, self.occurrences) = (0, Some(value as i64)),
+            _ => {}
+        }
+    }
+
+    /// The numbers of the event whose length prefix is at a position.
+    pub fn at(bytes: &[u8], position: u64) -> Self {
+        let mut numbers = Self::default();
+        let mut fields = fields_at(bytes, position);
+        // The file was checked; a byte that changed since then ends the event early.
+        while let Ok(Some((field, value))) = fields.next_field() {
+            if let Value::Varint(value) = value {
+                numbers.note(field, value);
+            }
+        }
+        numbers
     }
 }
 
-impl Space {
-    /// The event at a position that [`Event::position`] gave.
-    #[inline]
-    pub fn event_at(&self, position: u64) -> Event<'_> {
-        Event::at(self, position, false)
-    }
+/// The fields of the event whose length prefix is at a position.
+fn fields_at(bytes: &[u8], position: u64) -> Reader<'_> {
+    let payload = Reader::at(bytes, position as usize).length_delimited();
+    Reader::new(payload.map_or(&[], |(payload, _)| payload))
 }
 
 /// One stat (`XStat`): a named value of a plane, an event, or an event's metadata.

@@ -1,5 +1,6 @@
 //! The index of a profile: what [`Space::parse`](super::Space::parse) keeps.
 
+use super::columns::Times;
 use super::event::{Event, Stats};
 use super::metadata::{EventMetadataTable, StatMetadataTable};
 use crate::store::Bytes;
@@ -43,11 +44,20 @@ pub(super) struct LineIndex {
     pub display_name: Span,
     pub timestamp_ns: i64,
     pub duration_ps: i64,
-    pub events: Positions,
+    pub events: EventColumns,
     /// Ids of the stats that events of the line have, sorted.
     pub stat_ids: Vec<i64>,
-    /// Whether in each event all numbers stand before the first stat.
-    pub numbers_first: bool,
+}
+
+/// The events of a line.
+#[derive(Debug, Default)]
+pub(super) struct EventColumns {
+    pub positions: Positions,
+    /// Dense index of each event's metadata, or [`NO_METADATA`](super::NO_METADATA).
+    pub metadata: Vec<u32>,
+    pub times: Times,
+    /// Whether any event stands for several occurrences.
+    pub are_aggregated: bool,
 }
 
 /// Where the events of a line are: the offset of each one's length prefix.
@@ -191,8 +201,8 @@ impl<'a> Plane<'a> {
 /// A line (`XLine`): a thread, a stream, or a kind of device activity.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    plane: Plane<'a>,
-    index: &'a LineIndex,
+    pub(super) plane: Plane<'a>,
+    pub(super) index: &'a LineIndex,
 }
 
 impl<'a> Line<'a> {
@@ -245,14 +255,23 @@ impl<'a> Line<'a> {
 
     /// How many events the line has.
     pub fn event_count(&self) -> usize {
-        self.index.events.len()
+        self.index.events.positions.len()
+    }
+
+    /// Starts and durations of all events.
+    pub fn times(&self) -> &'a Times {
+        &self.index.events.times
+    }
+
+    /// Dense index of each event's metadata, or [`NO_METADATA`](super::NO_METADATA).
+    pub fn event_metadata_indexes(&self) -> &'a [u32] {
+        &self.index.events.metadata
     }
 
     /// The event at `index`, in the order of the file.
     #[inline]
     pub fn event(&self, index: usize) -> Event<'a> {
-        let position = self.index.events.get(index);
-        Event::at(self.plane.space, position, self.index.numbers_first)
+        Event::of_line(*self, index)
     }
 
     /// The events in the order of the file.

@@ -261,8 +261,8 @@ fn write_event_metadata(entry: &EventMetadata<'_>) -> Vec<u8> {
 
 fn write_event(event: &Event<'_>, shift_ps: Option<i64>, ids: &Ids) -> Vec<u8> {
     let mut out = Vec::new();
-    write::varint_field(&mut out, 1, ids.event(event.metadata_id) as u64);
-    match (shift_ps, event.occurrences) {
+    write::varint_field(&mut out, 1, ids.event(event.metadata_id()) as u64);
+    match (shift_ps, event.occurrences()) {
         (None, Some(occurrences)) => write::varint_field(&mut out, 5, occurrences as u64),
         (shift_ps, _) => {
             let offset_ps = event.offset_ps.wrapping_add(shift_ps.unwrap_or(0));
@@ -336,7 +336,7 @@ mod tests {
             .events()
             .map(|event| {
                 let stat = event.stats().next().unwrap().metadata_id;
-                let name = plane.event_metadata().get(&merged, event.metadata_id).unwrap().name();
+                let name = plane.event_metadata().get(&merged, event.metadata_id()).unwrap().name();
                 (name, event.offset_ps, plane.stat_metadata().name(&merged, stat))
             })
             .collect();

@@ -5,7 +5,9 @@
 //! lines and the lengths of events; the contents of events are then checked in parallel, in runs,
 //! so that one long line does not keep a core waiting.
 
-use super::index::{LineIndex, PlaneIndex, Positions, Space, Span};
+use super::columns::{Durations, NO_METADATA, Times};
+use super::event::Numbers;
+use super::index::{EventColumns, LineIndex, PlaneIndex, Positions, Space, Span};
 use super::metadata::{
     EventMetadataEntry, EventMetadataTable, StatMetadataEntry, StatMetadataTable,
 };
@@ -101,6 +103,10 @@ impl Space {
         }
         plane.event_metadata.by_id.seal();
         plane.stat_metadata.by_id.seal();
+        let (bytes, table) = (&self.bytes, &plane.event_metadata);
+        plane.lines.par_iter_mut().for_each(|line| {
+            index_event_metadata(bytes, &mut line.events, table);
+        });
         Ok(plane)
     }
 
@@ -274,15 +280,13 @@ fn parse_line(message: &Message<'_>) -> Parsed<LineIndex> {
             _ => {}
         }
     }
-    if is_wide {
-        line.events = Positions::Wide(wide);
+    let positions = if is_wide {
+        Positions::Wide(wide)
     } else {
         offsets.shrink_to_fit();
-        line.events = Positions::Narrow { base: message.base, offsets };
-    }
-    let checked = check_events(message, &line.events)?;
-    line.numbers_first = checked.numbers_first;
-    line.stat_ids = checked.stat_ids.into_iter().collect();
+        Positions::Narrow { base: message.base, offsets }
+    };
+    (line.events, line.stat_ids) = read_events(message, positions)?;
     Ok(line)
 }
 
@@ -299,50 +303,84 @@ fn length_prefix(bytes: &[u8], tag: usize, length: usize, payload: usize) -> usi
     position + 1
 }
 
-/// Checks the events of a line.
-fn check_events(line: &Message<'_>, events: &Positions) -> Parsed<Checked> {
-    let count = events.len();
-    let check = |range: std::ops::Range<usize>| -> Parsed<Checked> {
-        let mut checked = Checked::new();
-        for index in range {
-            let prefix = (events.get(index) - line.base) as usize;
+/// Stands for metadata ids that do not fit the column before they become dense indexes.
+const UNUSUAL_ID: u32 = u32::MAX;
+
+/// Checks the events of a line and puts their numbers into columns. The column of metadata holds the
+/// ids as they are in the file; [`index_event_metadata`] makes dense indexes of them.
+fn read_events(line: &Message<'_>, positions: Positions) -> Parsed<(EventColumns, Vec<i64>)> {
+    let count = positions.len();
+    let mut metadata = vec![0; count];
+    let mut offset_ps = vec![0; count];
+    let read = |first: usize, metadata: &mut [u32], offset_ps: &mut [i64]| -> Parsed<Run> {
+        let mut run = Run::new(metadata.len());
+        for (at, (metadata, offset_ps)) in metadata.iter_mut().zip(offset_ps).enumerate() {
+            let prefix = (positions.get(first + at) - line.base) as usize;
             let mut reader = Reader::at(line.bytes, prefix);
             let (bytes, offset) = reader.length_delimited().map_err(|error| line.fail(error))?;
-            check_event(&line.child("XEvent", bytes, offset), &mut checked)?;
+            let numbers = read_event(&line.child("XEvent", bytes, offset), &mut run)?;
+            *metadata = u32::try_from(numbers.metadata_id).unwrap_or(UNUSUAL_ID);
+            *offset_ps = numbers.offset_ps;
+            run.duration_ps.push(numbers.duration_ps);
+            run.are_aggregated |= numbers.occurrences.is_some();
         }
-        Ok(checked)
+        Ok(run)
     };
     // The first error in the order of the file is the one to report.
-    let results: Vec<Parsed<Checked>> = if count <= EVENTS_PER_TASK {
-        vec![check(0..count)]
+    let runs: Vec<Parsed<Run>> = if count <= EVENTS_PER_TASK {
+        vec![read(0, &mut metadata, &mut offset_ps)]
     } else {
-        (0..count.div_ceil(EVENTS_PER_TASK))
-            .into_par_iter()
-            .map(|task| check(task * EVENTS_PER_TASK..((task + 1) * EVENTS_PER_TASK).min(count)))
-            .collect()
+        let metadata = metadata.par_chunks_mut(EVENTS_PER_TASK);
+        let offset_ps = offset_ps.par_chunks_mut(EVENTS_PER_TASK);
+        let columns = metadata.zip(offset_ps).enumerate();
+        columns.map(|(run, (ids, offsets))| read(run * EVENTS_PER_TASK, ids, offsets)).collect()
     };
-    let mut whole = Checked::new();
-    for result in results {
-        let checked = result?;
-        whole.numbers_first &= checked.numbers_first;
-        whole.stat_ids.extend(checked.stat_ids);
+    let mut duration_ps = Durations::with_capacity(count);
+    let mut stat_ids = BTreeSet::new();
+    let mut are_aggregated = false;
+    for run in runs {
+        let run = run?;
+        duration_ps.append(run.duration_ps);
+        stat_ids.extend(run.stat_ids);
+        are_aggregated |= run.are_aggregated;
     }
-    Ok(whole)
+    let times = Times { offset_ps: offset_ps.into(), duration_ps: duration_ps.into() };
+    let events = EventColumns { positions, metadata, times, are_aggregated };
+    Ok((events, stat_ids.into_iter().collect()))
 }
 
-/// What the check of some events found out.
-struct Checked {
-    /// Whether in each event all numbers stand before the first stat.
-    numbers_first: bool,
+/// Makes dense indexes of the metadata ids of a line's events.
+fn index_event_metadata(bytes: &[u8], events: &mut EventColumns, table: &EventMetadataTable) {
+    let EventColumns { positions, metadata, .. } = events;
+    metadata.par_chunks_mut(EVENTS_PER_TASK).enumerate().for_each(|(run, ids)| {
+        for (at, id) in ids.iter_mut().enumerate() {
+            let whole = match *id {
+                UNUSUAL_ID => Numbers::at(bytes, positions.get(run * EVENTS_PER_TASK + at)).metadata_id,
+                id => i64::from(id),
+            };
+            *id = table.index_of(whole).unwrap_or(NO_METADATA);
+        }
+    });
+}
+
+/// What was found in a run of events.
+struct Run {
+    duration_ps: Durations,
+    are_aggregated: bool,
     /// The metadata ids of the stats that the events have.
     stat_ids: BTreeSet<i64>,
     /// Ids that were noted lately, by their low bits: most events repeat a few.
     recent: [Option<i64>; 64],
 }
 
-impl Checked {
-    fn new() -> Self {
-        Self { numbers_first: true, stat_ids: BTreeSet::new(), recent: [None; 64] }
+impl Run {
+    fn new(count: usize) -> Self {
+        Self {
+            duration_ps: Durations::with_capacity(count),
+            are_aggregated: false,
+            stat_ids: BTreeSet::new(),
+            recent: [None; 64],
+        }
     }
 
     #[inline]
@@ -355,19 +393,21 @@ impl Checked {
     }
 }
 
+/// Checks an event and returns its numbers.
 #[inline]
-fn check_event(message: &Message<'_>, checked: &mut Checked) -> Parsed<()> {
-    let mut has_stats = false;
+fn read_event(message: &Message<'_>, run: &mut Run) -> Parsed<Numbers> {
+    let mut numbers = Numbers::default();
     let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
-        if let (4, Value::Bytes(bytes, offset)) = field {
-            has_stats = true;
-            checked.note_stat(check_stat(&message.child("XStat", bytes, offset))?);
-        } else if has_stats {
-            checked.numbers_first = false;
+        match field {
+            (field, Value::Varint(value)) => numbers.note(field, value),
+            (4, Value::Bytes(bytes, offset)) => {
+                run.note_stat(check_stat(&message.child("XStat", bytes, offset))?);
+            }
+            _ => {}
         }
     }
-    Ok(())
+    Ok(numbers)
 }
 
 /// Checks a stat and returns its metadata id.

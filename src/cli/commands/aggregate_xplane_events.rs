@@ -285,7 +285,7 @@ fn merge_name(by_name: &mut ByName, name: String, durations: &Durations) {
 fn aggregate_run(names: &Names<'_>, task: &Task<'_>, by_id: &mut ById, by_name: &mut ByName) {
     for (place, index) in (task.place..).zip(task.start..task.start + task.length) {
         let event = task.line.event(index);
-        let id = event.metadata_id;
+        let id = event.metadata_id();
         let entry = by_id.entry(id).or_insert_with(|| (names.verdict(id), Durations::new(place)));
         match entry.0 {
             Verdict::No => {}

@@ -204,7 +204,7 @@ impl<'a> Names<'a> {
 
     /// The name of an event.
     pub fn of_event(&self, event: &Event<'a>) -> Cow<'a, str> {
-        let name = self.of_metadata(event.metadata_id);
+        let name = self.of_metadata(event.metadata_id());
         if !is_digit_text(&name) {
             return name;
         }

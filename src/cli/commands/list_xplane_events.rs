@@ -282,7 +282,7 @@ fn search_run<'a>(
         if !window.takes(line.timestamp_ns(), &event)? {
             continue;
         }
-        let is_match = match names.verdict(event.metadata_id) {
+        let is_match = match names.verdict(event.metadata_id()) {
             Verdict::No => false,
             Verdict::Yes => true,
             Verdict::PerEvent => names.search(&names.of_event(&event)),
