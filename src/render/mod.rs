@@ -1,7 +1,13 @@
 //! How answers are written: one module per dialect that XProf uses.
 
 pub mod csv;
+pub mod data_table;
+mod digits;
+mod grisu2;
+mod json_text;
+pub mod nlohmann_json;
 pub mod number;
+pub mod protobuf_json;
 pub mod python_float;
 pub mod python_json;
 pub mod python_json_indent;

@@ -3,28 +3,21 @@
 //! | dialect | used for | function |
 //! |---|---|---|
 //! | C's `%.17g` | `trace_viewer@` times, counters and arguments | [`write_g17`], [`write_micros_g17`] |
-//! | C's `%.2f` | counters in percent or MB/s | [`write_fixed2`] |
+//! | C's `%.Nf` | percents, times and sizes inside texts | [`write_fixed`], [`fixed`] |
 //! | Python's `repr(float)` | times of the legacy trace viewer | [`write_micros_python`] |
-//! | absl's six digits (`StrCat(double)`) | `fullTimespan`, numbers inside texts | [`write_six_digits`] |
+//! | absl's six digits (`StrCat(double)`) | `fullTimespan`, numbers inside texts | [`write_six_digits`], [`six_digits`] |
+//! | protobuf's JSON (`SimpleDtoa`) | op profile, memory, pod viewer, suggestions | [`write_protobuf_double`], [`write_protobuf_float`] |
 //!
-//! All append to a byte buffer. Digits are exact: those of the double's true decimal value, ties to
-//! even, as C's `printf` gives them.
+//! The doubles of data tables are in [`nlohmann_json`](super::nlohmann_json).
+//!
+//! `write_…` appends to a byte buffer; the others make a text of their own.
 
+use super::digits::{POWERS_OF_TEN, exact_17_digits, library_digits, write_general};
 use super::python_float;
+use std::io::Write;
 
 /// Picoseconds in a microsecond.
 const PICOS_PER_MICRO: f64 = 1e6;
-
-/// 10 to the powers that a 64-bit number has.
-const POWERS_OF_TEN: [u64; 20] = {
-    let mut powers = [1_u64; 20];
-    let mut index = 1;
-    while index < 20 {
-        powers[index] = powers[index - 1] * 10;
-        index += 1;
-    }
-    powers
-};
 
 /// Appends a decimal number.
 #[inline]
@@ -53,20 +46,7 @@ pub fn write_i64(out: &mut Vec<u8>, value: i64) {
 
 /// Appends `value` as C's `%.17g`.
 pub fn write_g17(out: &mut Vec<u8>, value: f64) {
-    if !value.is_finite() {
-        write_not_finite(out, value);
-        return;
-    }
-    if value.is_sign_negative() {
-        out.push(b'-');
-    }
-    let value = value.abs();
-    if value == 0.0 {
-        out.push(b'0');
-        return;
-    }
-    let (digits, exponent) = exact_17_digits(value);
-    write_general(out, digits, 17, exponent);
+    write_g(out, value, 17);
 }
 
 /// Appends picoseconds as microseconds in C's `%.17g`: the double nearest to `picos / 1e6`.
@@ -75,31 +55,73 @@ pub fn write_micros_g17(out: &mut Vec<u8>, picos: u64) {
     write_g17(out, picos as f64 / PICOS_PER_MICRO);
 }
 
-/// Appends `value` as C's `%.2f`.
-pub fn write_fixed2(out: &mut Vec<u8>, value: f64) {
+/// Appends `value` as C's `%.Nf` with `decimals` digits after the point.
+pub fn write_fixed(out: &mut Vec<u8>, value: f64, decimals: usize) {
     if value.is_finite() {
-        append(out, format_args!("{value:.2}"));
+        // Writing to a vector cannot fail.
+        let _ = write!(out, "{value:.decimals$}");
     } else {
         write_not_finite(out, value);
     }
 }
 
-/// Appends `value` as absl's `StrCat(double)`: at most six significant digits, as C's `%g`.
+/// `value` as C's `%.Nf` with `decimals` digits after the point.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    text(|out| write_fixed(out, value, decimals))
+}
+
+/// Appends `value` as absl's `StrCat(double)`: at most six significant digits, as C's `%g`, but
+/// never a sign on `nan`.
 pub fn write_six_digits(out: &mut Vec<u8>, value: f64) {
-    if !value.is_finite() {
-        write_not_finite(out, value);
+    write_g(out, if value.is_nan() { f64::NAN.copysign(1.0) } else { value }, 6);
+}
+
+/// `value` as absl's `StrCat(double)`.
+pub fn six_digits(value: f64) -> String {
+    text(|out| write_six_digits(out, value))
+}
+
+/// Appends a double as protobuf's JSON has it: 15 significant digits if they read back as the
+/// same number, else 17. Numbers that are not finite are words in quotes.
+pub fn write_protobuf_double(out: &mut Vec<u8>, value: f64) {
+    if write_protobuf_word(out, value) {
         return;
     }
-    if value.is_sign_negative() {
-        out.push(b'-');
+    let start = out.len();
+    write_g(out, value, 15);
+    if parsed(&out[start..]) != Some(value) {
+        out.truncate(start);
+        write_g(out, value, 17);
     }
-    let value = value.abs();
-    if value == 0.0 {
-        out.push(b'0');
+}
+
+/// Appends a float as protobuf's JSON has it: 6 significant digits if they read back as the same
+/// number, else 9.
+pub fn write_protobuf_float(out: &mut Vec<u8>, value: f32) {
+    if write_protobuf_word(out, f64::from(value)) {
         return;
     }
-    let (digits, exponent) = library_digits(format_args!("{value:.5e}"));
-    write_general(out, digits, 6, exponent);
+    let start = out.len();
+    write_g(out, f64::from(value), 6);
+    if parsed(&out[start..]) != Some(value) {
+        out.truncate(start);
+        write_g(out, f64::from(value), 9);
+    }
+}
+
+fn write_protobuf_word(out: &mut Vec<u8>, value: f64) -> bool {
+    let word: &[u8] = match value {
+        _ if value.is_nan() => b"\"NaN\"",
+        f64::INFINITY => b"\"Infinity\"",
+        f64::NEG_INFINITY => b"\"-Infinity\"",
+        _ => return false,
+    };
+    out.extend_from_slice(word);
+    true
+}
+
+fn parsed<Number: std::str::FromStr>(text: &[u8]) -> Option<Number> {
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// Appends picoseconds as microseconds in Python's `repr` of `picos / 1000000.0`.
@@ -130,136 +152,40 @@ fn write_not_finite(out: &mut Vec<u8>, value: f64) {
     out.extend_from_slice(text);
 }
 
-fn append(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
-    // Writing to a vector cannot fail.
-    let _ = std::io::Write::write_fmt(out, arguments);
-}
-
-/// The 17 significant digits of a positive finite number as one number, and the exponent of the
-/// first digit.
+/// Appends `value` as C's `%.{precision}g`; at most 17 digits.
 #[inline]
-fn exact_17_digits(value: f64) -> (u64, i32) {
-    let bits = value.to_bits();
-    let biased = (bits >> 52) as i32;
-    // The range in which mantissa * 10^(16 - exponent) fits 128 bits: all times of a trace.
-    if (1023 - 19..1023 + 53).contains(&biased) {
-        let mantissa = (bits & ((1 << 52) - 1)) | (1 << 52);
-        // value = mantissa / 2^shift
-        let shift = (1075 - biased) as u32;
-        // floor(log10(value)): right, or one too small just below a power of ten.
-        let mut exponent = ((f64::from(biased - 1023)) * std::f64::consts::LOG10_2).floor() as i32;
-        if value >= power_of_ten(exponent + 1) {
-            exponent += 1;
-        }
-        let scale = 16 - exponent;
-        if (0..=22).contains(&scale) {
-            let scaled = u128::from(mantissa) * wide_power_of_ten(scale as u32);
-            let mut digits = (scaled >> shift) as u64;
-            let rest = scaled & ((1_u128 << shift) - 1);
-            let half = if shift == 0 { 0 } else { 1_u128 << (shift - 1) };
-            if shift > 0 && (rest > half || (rest == half && digits & 1 == 1)) {
-                digits += 1;
-            }
-            return if digits == 100_000_000_000_000_000 {
-                (digits / 10, exponent + 1)
-            } else {
-                (digits, exponent)
-            };
-        }
-    }
-    library_digits(format_args!("{value:.16e}"))
-}
-
-fn power_of_ten(exponent: i32) -> f64 {
-    const SMALL: [f64; 8] = [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1e0];
-    match exponent {
-        -7..=0 => SMALL[(exponent + 7) as usize],
-        1..=19 => POWERS_OF_TEN[exponent as usize] as f64,
-        _ => f64::INFINITY,
-    }
-}
-
-fn wide_power_of_ten(exponent: u32) -> u128 {
-    if exponent < 20 {
-        u128::from(POWERS_OF_TEN[exponent as usize])
-    } else {
-        u128::from(POWERS_OF_TEN[19]) * u128::from(POWERS_OF_TEN[(exponent - 19) as usize])
-    }
-}
-
-/// Digits and exponent out of `d.ddde-x`, as the standard library writes it.
-fn library_digits(arguments: std::fmt::Arguments<'_>) -> (u64, i32) {
-    let mut text = Vec::with_capacity(32);
-    append(&mut text, arguments);
-    let mut digits = 0_u64;
-    let mut exponent = 0_i32;
-    let mut negative = false;
-    let mut in_exponent = false;
-    for &byte in &text {
-        match byte {
-            b'e' => in_exponent = true,
-            b'-' => negative = true,
-            b'0'..=b'9' if in_exponent => exponent = exponent * 10 + i32::from(byte - b'0'),
-            b'0'..=b'9' => digits = digits * 10 + u64::from(byte - b'0'),
-            _ => {}
-        }
-    }
-    (digits, if negative { -exponent } else { exponent })
-}
-
-/// `%g`: digits without trailing zeros, plain where `-4 <= exponent < precision`.
-#[inline]
-fn write_general(out: &mut Vec<u8>, mut digits: u64, precision: usize, exponent: i32) {
-    let mut count = precision;
-    while count > 1 && digits.is_multiple_of(10) {
-        digits /= 10;
-        count -= 1;
-    }
-    if (-4..precision as i32).contains(&exponent) {
-        write_plain(out, digits, count, exponent);
-    } else {
-        write_scientific(out, digits, count, exponent);
-    }
-}
-
-/// `count` digits, the first of which stands for `10^exponent`, without an exponent.
-#[inline]
-fn write_plain(out: &mut Vec<u8>, digits: u64, count: usize, exponent: i32) {
-    if exponent < 0 {
-        out.extend_from_slice(b"0.");
-        out.extend(std::iter::repeat_n(b'0', (-exponent - 1) as usize));
-        write_u64(out, digits);
+fn write_g(out: &mut Vec<u8>, value: f64, precision: usize) {
+    if !value.is_finite() {
+        write_not_finite(out, value);
         return;
     }
-    let whole = exponent as usize + 1;
-    let start = out.len();
-    write_u64(out, digits);
-    if whole >= count {
-        out.extend(std::iter::repeat_n(b'0', whole - count));
-    } else {
-        out.insert(start + whole, b'.');
+    if value.is_sign_negative() {
+        out.push(b'-');
     }
+    let value = value.abs();
+    if value == 0.0 {
+        out.push(b'0');
+        return;
+    }
+    let (digits, exponent) = if precision == 17 {
+        exact_17_digits(value)
+    } else {
+        let after_first = precision - 1;
+        library_digits(format_args!("{value:.after_first$e}"))
+    };
+    write_general(out, digits, precision, exponent);
 }
 
-fn write_scientific(out: &mut Vec<u8>, digits: u64, count: usize, exponent: i32) {
-    let start = out.len();
-    write_u64(out, digits);
-    if count > 1 {
-        out.insert(start + 1, b'.');
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    append(out, format_args!("e{sign}{:02}", exponent.abs()));
+fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut out = Vec::with_capacity(24);
+    write(&mut out);
+    // Numbers are ASCII.
+    String::from_utf8(out).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn text(write: impl Fn(&mut Vec<u8>)) -> String {
-        let mut out = Vec::new();
-        write(&mut out);
-        String::from_utf8_lossy(&out).into_owned()
-    }
 
     fn g17(value: f64) -> String {
         text(|out| write_g17(out, value))
@@ -340,14 +266,15 @@ mod tests {
             (0.000_012_345_67, "1.23457e-05"),
             (0.0, "0"),
         ] {
-            assert_eq!(text(|out| write_six_digits(out, value)), expected);
+            assert_eq!(six_digits(value), expected);
         }
     }
 
     #[test]
-    fn two_digits() {
-        assert_eq!(text(|out| write_fixed2(out, 2.675)), "2.67");
-        assert_eq!(text(|out| write_fixed2(out, -0.001)), "-0.00");
-        assert_eq!(text(|out| write_fixed2(out, f64::INFINITY)), "inf");
+    fn fixed_digits() {
+        assert_eq!(fixed(2.675, 2), "2.67");
+        assert_eq!(fixed(-0.001, 2), "-0.00");
+        assert_eq!(fixed(0.25, 1), "0.2");
+        assert_eq!(fixed(f64::INFINITY, 2), "inf");
     }
 }

@@ -4,7 +4,7 @@
 //! are `", "` and `": "`; with an indent, `","` and a new line.
 
 use super::python_float;
-use std::fmt::Write;
+use super::python_text::{Keep, push_string};
 
 /// How deep values may nest when they are read.
 const MAX_DEPTH: u32 = 500;
@@ -116,7 +116,7 @@ fn write_value(out: &mut String, value: &Value, indent: Option<usize>, depth: us
             out.push_str(if *value > 0.0 { "Infinity" } else { "-Infinity" });
         }
         Value::Float(value) => out.push_str(&python_float::repr(*value)),
-        Value::Text(text) => write_text(out, text),
+        Value::Text(text) => push_string(out, text, Keep::Ascii),
         Value::List(items) => {
             write_items(out, ['[', ']'], items.iter(), indent, depth, |out, item| {
                 write_value(out, item, indent, depth + 1);
@@ -126,7 +126,7 @@ fn write_value(out: &mut String, value: &Value, indent: Option<usize>, depth: us
             let mut pairs: Vec<_> = pairs.iter().collect();
             pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
             write_items(out, ['{', '}'], pairs.into_iter(), indent, depth, |out, (key, value)| {
-                write_text(out, key);
+                push_string(out, key, Keep::Ascii);
                 out.push_str(": ");
                 write_value(out, value, indent, depth + 1);
             });
@@ -159,29 +159,6 @@ fn write_items<T>(
     }
     new_line(out, depth);
     out.push(brackets[1]);
-}
-
-fn write_text(out: &mut String, text: &str) {
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            ' '..='~' => out.push(character),
-            _ => {
-                for unit in character.encode_utf16(&mut [0; 2]) {
-                    // Writing to a String cannot fail.
-                    let _ = write!(out, "\\u{unit:04x}");
-                }
-            }
-        }
-    }
-    out.push('"');
 }
 
 /// `json.loads(text)`; `None` where that raises an error.

@@ -1,11 +1,8 @@
 //! Python's `json.dumps(…, indent=2)`: keys in the order they come, ASCII only, written as a stream.
 
 use super::python_float;
+use super::python_text::{Keep, push_string};
 use std::fmt::Write as _;
-
-/// Characters at and above this stand for lone surrogates (undecodable bytes of file names), which
-/// JSON of Python's kind can hold: `\udcff`.
-const SURROGATES: std::ops::RangeInclusive<u32> = 0x10_D800..=0x10_DFFF;
 
 /// Writes one JSON text. Calls follow the text from left to right; each container is closed by the
 /// call that matches the one that opened it.
@@ -53,7 +50,7 @@ impl Writer {
     /// A key of an object; its value is the next call.
     pub fn key(&mut self, key: &str) {
         self.before_value();
-        push_string(&mut self.out, key);
+        push_string(&mut self.out, key, Keep::AsciiAndSurrogates);
         self.out.push_str(": ");
         self.after_key = true;
     }
@@ -61,7 +58,7 @@ impl Writer {
     /// A string.
     pub fn string(&mut self, text: &str) {
         self.before_value();
-        push_string(&mut self.out, text);
+        push_string(&mut self.out, text, Keep::AsciiAndSurrogates);
     }
 
     /// An integer of any type.
@@ -134,47 +131,6 @@ impl Writer {
             self.out.push_str("  ");
         }
     }
-}
-
-/// A string with its quotes, escaped to ASCII as Python does.
-pub fn push_string(out: &mut String, text: &str) {
-    out.push('"');
-    push_escaped(out, text, true);
-    out.push('"');
-}
-
-/// The inside of a JSON string, as Python escapes it; non-ASCII characters stay where `ascii` is
-/// false.
-pub fn push_escaped(out: &mut String, text: &str, ascii: bool) {
-    let mut plain = 0;
-    for (index, character) in text.char_indices() {
-        if matches!(character, ' '..='~') && character != '"' && character != '\\' {
-            continue;
-        }
-        if !ascii && u32::from(character) >= 0x7F && !SURROGATES.contains(&u32::from(character)) {
-            continue;
-        }
-        out.push_str(&text[plain..index]);
-        plain = index + character.len_utf8();
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            _ if SURROGATES.contains(&u32::from(character)) => {
-                let _ = write!(out, "\\u{:04x}", u32::from(character) - 0x10_0000);
-            }
-            _ => {
-                for unit in character.encode_utf16(&mut [0; 2]) {
-                    let _ = write!(out, "\\u{unit:04x}");
-                }
-            }
-        }
-    }
-    out.push_str(&text[plain..]);
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::rows::{HostPart, Row, events_in_order, merged_devices, merged_span, r
 use super::select::Arguments;
 use super::source::{Facts, for_each_argument};
 use crate::render::number::{
-    write_fixed2, write_g17, write_i64, write_micros_g17, write_six_digits, write_u64,
+    write_fixed, write_g17, write_i64, write_micros_g17, write_six_digits, write_u64,
 };
 use crate::render::trace_json::write_string;
 use crate::timeline::EventView;
@@ -337,7 +337,7 @@ fn write_counter_value(out: &mut Vec<u8>, name: &str, value: StatValue<'_>) {
         StatValue::Bytes(text) => write_string(out, text),
         StatValue::Int(value) => write_i64(out, value),
         StatValue::Uint(value) => write_u64(out, value),
-        StatValue::Double(value) if is_utilization(name) => write_fixed2(out, value),
+        StatValue::Double(value) if is_utilization(name) => write_fixed(out, value, 2),
         StatValue::Double(value) => write_g17(out, value),
         StatValue::NotSet | StatValue::Ref(_) => {}
     }
@@ -463,7 +463,7 @@ fn write_argument(out: &mut Vec<u8>, name: &str, value: StatValue<'_>) {
         StatValue::Double(value) if value.is_infinite() => {
             out.extend_from_slice(br#""Infinity""#);
         }
-        StatValue::Double(value) if is_utilization(name) => write_fixed2(out, value),
+        StatValue::Double(value) if is_utilization(name) => write_fixed(out, value, 2),
         StatValue::Double(value) => write_g17(out, value),
         StatValue::NotSet | StatValue::Ref(_) => {}
     }

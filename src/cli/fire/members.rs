@@ -374,7 +374,7 @@ fn one_line(value: &Value) -> String {
 
 /// `json.dumps(…, ensure_ascii=False)`; `None` where JSON has no such value.
 fn push_json(out: &mut String, value: &Value) -> Option<()> {
-    use crate::render::python_json_indent::push_escaped;
+    use crate::render::python_text::{Keep, push_string};
     match value {
         Value::None => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
@@ -382,11 +382,7 @@ fn push_json(out: &mut String, value: &Value) -> Option<()> {
         Value::Float(f64::INFINITY) => out.push_str("Infinity"),
         Value::Float(f64::NEG_INFINITY) => out.push_str("-Infinity"),
         Value::Int(_) | Value::Float(_) => out.push_str(&value.repr()),
-        Value::Str(text) => {
-            out.push('"');
-            push_escaped(out, text, false);
-            out.push('"');
-        }
+        Value::Str(text) => push_string(out, text, Keep::Unicode),
         Value::List(items) | Value::Tuple(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
