@@ -1,7 +1,7 @@
 //! Making changes: what editors gathered, sorting and removing lines.
 
 use super::edit::{LineChanges, PlaneChanges, set_stat};
-use super::model::{AddedStat, Edit, EventKey, LineData, PlaneData, Stage};
+use super::model::{AddedStat, Edit, EventKey, LineData, Mark, PlaneData, Stage};
 use super::{Timeline, timespan::Timespan};
 use rayon::prelude::*;
 use std::cmp::Reverse;
@@ -33,7 +33,7 @@ impl Timeline {
         for line in changes.groups.chunk_by(|a, b| a.0 == b.0) {
             let groups: Vec<(EventKey, usize)> =
                 line.iter().map(|&(_, key, id)| (key, plane.group_index(id))).collect();
-            plane.add_groups(line[0].0 as usize, &groups);
+            plane.add_groups(line[0].0 as usize, groups);
         }
         for (line, display_id) in changes.display_ids {
             plane.lines[line].display_id = display_id;
@@ -60,10 +60,10 @@ impl Timeline {
 impl PlaneData {
     /// Adds group ids, by their place among the plane's, after all stats that the events have
     /// (`AddStatValue`).
-    pub fn add_groups(&mut self, line: usize, groups: &[(EventKey, usize)]) {
+    pub fn add_groups(&mut self, line: usize, groups: impl IntoIterator<Item = (EventKey, usize)>) {
         let line = &mut self.lines[line];
         let mut edits = Vec::new();
-        for &(key, index) in groups {
+        for (key, index) in groups {
             if line.mark(key).group().is_none() {
                 line.mark_mut(key).set_group(index, true);
             } else {
@@ -99,23 +99,9 @@ impl PlaneData {
         if let Some(order) = &mut line.order {
             order.extend(first..first + changes.events.len() as u32);
         }
-        if line.added.len() == 0 {
-            line.added = changes.events;
-        } else {
-            line.added.metadata.extend(changes.events.metadata);
-            line.added.offset_ps.extend(changes.events.offset_ps);
-            line.added.duration_ps.extend(changes.events.duration_ps);
-        }
+        line.added.append(changes.events);
         for (column_first, numbers, indexes) in columns {
-            if numbers.iter().any(|&number| number != 0) {
-                line.mark_mut(first);
-                let start = first as usize + column_first;
-                for (mark, number) in line.marks[start..].iter_mut().zip(numbers) {
-                    if number != 0 {
-                        mark.set_group(indexes[number as usize - 1], false);
-                    }
-                }
-            }
+            line.mark_groups(first as usize + column_first, numbers, &indexes);
         }
         for (event, index) in indexes {
             line.mark_mut(first + event).set_group(index, false);
@@ -159,6 +145,32 @@ pub(super) fn sort_line(plane: crate::xplane::Plane<'_>, line: &mut LineData) {
 }
 
 impl LineData {
+    /// Gives the events from a key on their groups: 0 for none, else one more than the place of the
+    /// group in `indexes`.
+    fn mark_groups(&mut self, first: usize, numbers: Vec<u32>, indexes: &[usize]) {
+        if numbers.iter().all(|&number| number == 0) {
+            return;
+        }
+        let mark = |number: u32| {
+            let mut mark = Mark::default();
+            if let Some(place) = number.checked_sub(1) {
+                mark.set_group(indexes[place as usize], false);
+            }
+            mark
+        };
+        if first == 0 && self.marks.is_empty() && numbers.len() == self.key_count() {
+            // The column keeps its memory.
+            self.marks = numbers.into_iter().map(mark).collect();
+            return;
+        }
+        self.mark_mut(first as u32);
+        for (present, number) in self.marks[first..].iter_mut().zip(numbers) {
+            if number != 0 {
+                *present = mark(number);
+            }
+        }
+    }
+
     /// Offset and duration of an event, picoseconds.
     pub fn times(&self, file: Option<crate::xplane::Line<'_>>, key: u32) -> (i64, i64) {
         match file {
@@ -169,7 +181,7 @@ impl LineData {
             }
             _ => {
                 let added = (key - self.file_events) as usize;
-                (self.added.offset_ps[added], self.added.duration_ps[added])
+                (self.added.times.offset_ps[added], self.added.times.duration_ps.get(added))
             }
         }
     }

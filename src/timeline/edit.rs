@@ -242,9 +242,7 @@ impl<'a> PlaneEditor<'a> {
         duration_ps: i64,
     ) -> EventHandle {
         let events = &mut self.changes.lines[line.0].events;
-        events.metadata.push(metadata);
-        events.offset_ps.push(offset_ps);
-        events.duration_ps.push(duration_ps);
+        events.push(metadata, offset_ps, duration_ps);
         EventHandle { line, index: events.len() - 1 }
     }
 
@@ -265,19 +263,13 @@ impl<'a> PlaneEditor<'a> {
     pub(super) fn add_events(
         &mut self,
         line: LineHandle,
-        mut events: AddedEvents,
+        events: AddedEvents,
         groups: GroupColumn,
     ) -> EventHandle {
         let changes = &mut self.changes.lines[line.0];
         let first = changes.events.len();
         changes.group_columns.push((first, groups));
-        if first == 0 {
-            changes.events = events;
-        } else {
-            changes.events.metadata.append(&mut events.metadata);
-            changes.events.offset_ps.append(&mut events.offset_ps);
-            changes.events.duration_ps.append(&mut events.duration_ps);
-        }
+        changes.events.append(events);
         EventHandle { line, index: first }
     }
 
@@ -288,17 +280,17 @@ impl<'a> PlaneEditor<'a> {
 
     /// Offset of an added event, picoseconds after its line's timestamp.
     pub fn offset_ps(&self, event: EventHandle) -> i64 {
-        self.changes.lines[event.line.0].events.offset_ps[event.index]
+        self.changes.lines[event.line.0].events.times.offset_ps[event.index]
     }
 
     /// Duration of an added event, picoseconds.
     pub fn duration_ps(&self, event: EventHandle) -> i64 {
-        self.changes.lines[event.line.0].events.duration_ps[event.index]
+        self.changes.lines[event.line.0].events.times.duration_ps.get(event.index)
     }
 
     /// Sets the duration of an added event, picoseconds.
     pub fn set_duration_ps(&mut self, event: EventHandle, duration_ps: i64) {
-        self.changes.lines[event.line.0].events.duration_ps[event.index] = duration_ps;
+        self.changes.lines[event.line.0].events.set_duration(event.index, duration_ps);
     }
 
     /// The metadata of an added event.

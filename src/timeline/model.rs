@@ -5,8 +5,10 @@
 //! sorted or removed is the line's `order`. Per event there are 4 bytes of marks on lines that have
 //! groups; what only few events have (step names, contexts) lies in a table sorted by key.
 
+use crate::xplane::Times;
 use crate::xplane::schema::StatType;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// An event of a line, stable while the line lives.
 pub type EventKey = u32;
@@ -86,13 +88,35 @@ pub(super) struct LineData {
 #[derive(Debug, Default)]
 pub(super) struct AddedEvents {
     pub metadata: Vec<MetadataIndex>,
-    pub offset_ps: Vec<i64>,
-    pub duration_ps: Vec<i64>,
+    pub times: Times,
 }
 
 impl AddedEvents {
     pub fn len(&self) -> usize {
         self.metadata.len()
+    }
+
+    /// Adds an event.
+    pub fn push(&mut self, metadata: MetadataIndex, offset_ps: i64, duration_ps: i64) {
+        self.metadata.push(metadata);
+        Arc::make_mut(&mut self.times.offset_ps).push(offset_ps);
+        Arc::make_mut(&mut self.times.duration_ps).push(duration_ps);
+    }
+
+    /// Adds the events that follow.
+    pub fn append(&mut self, mut other: Self) {
+        if self.len() == 0 {
+            *self = other;
+            return;
+        }
+        self.metadata.append(&mut other.metadata);
+        Arc::make_mut(&mut self.times.offset_ps).append(Arc::make_mut(&mut other.times.offset_ps));
+        let durations = std::mem::take(Arc::make_mut(&mut other.times.duration_ps));
+        Arc::make_mut(&mut self.times.duration_ps).append(durations);
+    }
+
+    pub fn set_duration(&mut self, event: usize, duration_ps: i64) {
+        Arc::make_mut(&mut self.times.duration_ps).set(event, duration_ps);
     }
 }
 
@@ -116,7 +140,7 @@ impl LineData {
     /// Sets the duration of an event, picoseconds.
     pub fn set_duration(&mut self, key: EventKey, duration_ps: i64) {
         if let Some(added) = key.checked_sub(self.file_events) {
-            self.added.duration_ps[added as usize] = duration_ps;
+            self.added.set_duration(added as usize, duration_ps);
             return;
         }
         match self.durations.binary_search_by_key(&key, |&(key, _)| key) {

@@ -257,9 +257,9 @@ impl PlaneMutators {
                     start_ps = timestamp_ps;
                 }
             } else if event.metadata_id() == regions.stop && start_ps != 0 {
-                line.added.metadata.push(regions.region);
-                line.added.offset_ps.push(start_ps.wrapping_sub(line_ps));
-                line.added.duration_ps.push(timestamp_ps.wrapping_sub(start_ps));
+                let offset_ps = start_ps.wrapping_sub(line_ps);
+                let duration_ps = timestamp_ps.wrapping_sub(start_ps);
+                line.added.push(regions.region, offset_ps, duration_ps);
             }
         }
         if line.added.len() > before {

@@ -30,12 +30,12 @@ pub(super) fn group_plane(file: Plane<'_>, plane: &mut PlaneData, groups: &Group
         others.into_par_iter().map(|line| (line, queue.groups_of(view.line(line)))).collect();
     let indexes: Vec<usize> = queue.groups.iter().map(|&id| plane.group_index(id)).collect();
     for (line, groups) in found {
-        let data = &plane.lines[line];
-        let index = |group: u32| Some(indexes[group.checked_sub(1)? as usize]);
-        let groups = groups.into_iter().enumerate();
-        let groups: Vec<(EventKey, usize)> =
-            groups.filter_map(|(place, group)| Some((data.key_at(place), index(group)?))).collect();
-        plane.add_groups(line, &groups);
+        let order = plane.lines[line].order.clone();
+        let key = |place: usize| order.as_ref().map_or(place as u32, |order| order[place]);
+        let groups = groups.into_iter().enumerate().filter_map(|(place, group)| {
+            Some((key(place), indexes[group.checked_sub(1)? as usize]))
+        });
+        plane.add_groups(line, groups);
     }
 }
 
@@ -190,8 +190,8 @@ impl GroupQueue {
         let mut groups = Vec::with_capacity(line.event_count());
         let mut cursor = Cursor::default();
         let mut present: Option<usize> = None;
-        for event in line.events() {
-            let span = event.timespan();
+        for place in 0..line.event_count() {
+            let span = line.timespan(place);
             if !present.is_some_and(|at| overlap(self.steps[at].0, span)) {
                 present = cursor.overlapping(&self.steps, span);
             }

@@ -2,8 +2,9 @@
 
 use super::model::{EventKey, LineData, MetadataIndex, NO_METADATA, PlaneData};
 use super::stats::{EventStats, MetadataStats, PlaneStats, StatView};
+use super::timespan::Timespan;
 use crate::xplane::schema::{EventType, StatType, is_derived_line_id};
-use crate::xplane::{Event, Line, Plane};
+use crate::xplane::{Event, Line, Plane, Times};
 
 /// A plane with what was added to it.
 #[derive(Debug, Clone, Copy)]
@@ -234,10 +235,53 @@ impl<'a> LineView<'a> {
         !present.is_empty() && metadata_ids.into_iter().any(|id| present.binary_search(&id).is_ok())
     }
 
+    /// Starts and durations of the events in their present order, where they stand in one column:
+    /// where all are of the file, or all are added.
+    pub fn times(self) -> Option<&'a Times> {
+        if self.data.order.is_some() || !self.data.durations.is_empty() {
+            return None;
+        }
+        match self.file {
+            Some(file) if self.data.added.len() == 0 => Some(file.times()),
+            None => Some(&self.data.added.times),
+            Some(_) => None,
+        }
+    }
+
+    /// Dense indexes of the metadata of the events in their present order, where they stand in one
+    /// column. `u32::MAX` stands for what must be asked of the event.
+    pub fn metadata_indexes(self) -> Option<&'a [MetadataIndex]> {
+        if self.data.order.is_some() || self.plane.data.relabeled.is_some() {
+            return None;
+        }
+        match self.file {
+            Some(file) if self.data.added.len() == 0 => Some(file.event_metadata_indexes()),
+            None => Some(&self.data.added.metadata),
+            Some(_) => None,
+        }
+    }
+
+    /// Start of the line, picoseconds; wraps as XProf's does.
+    pub fn timestamp_ps(self) -> i64 {
+        self.data.timestamp_ns.wrapping_mul(1000)
+    }
+
     /// The event at a place.
     #[inline]
     pub fn event(self, place: usize) -> EventView<'a> {
         self.event_of_key(self.data.key_at(place))
+    }
+
+    /// The time that the event at a place takes; negative times are huge, as in XProf.
+    #[inline]
+    pub fn timespan(self, place: usize) -> Timespan {
+        match self.times() {
+            Some(times) => Timespan {
+                begin_ps: self.timestamp_ps().wrapping_add(times.offset_ps[place]) as u64,
+                duration_ps: times.duration_ps.get(place) as u64,
+            },
+            None => self.event(place).timespan(),
+        }
     }
 
     /// The events in their present order.
@@ -273,8 +317,8 @@ impl<'a> LineView<'a> {
                     line: self,
                     key,
                     metadata_index: self.data.added.metadata[added],
-                    offset_ps: self.data.added.offset_ps[added],
-                    duration_ps: self.data.added.duration_ps[added],
+                    offset_ps: self.data.added.times.offset_ps[added],
+                    duration_ps: self.data.added.times.duration_ps.get(added),
                     file: None,
                 }
             }
@@ -321,7 +365,7 @@ impl<'a> EventView<'a> {
 
     /// Start, picoseconds; wraps as XProf's does.
     pub fn timestamp_ps(self) -> i64 {
-        self.line.data.timestamp_ns.wrapping_mul(1000).wrapping_add(self.offset_ps)
+        self.line.timestamp_ps().wrapping_add(self.offset_ps)
     }
 
     /// End, picoseconds; wraps as XProf's does.

@@ -7,9 +7,10 @@
 
 use super::flow::Flow;
 use super::source::{self, Facts, PlaneFacts};
-use super::{frames, serials, tracks};
-use crate::timeline::{EventView, LineView, MetadataIndex, PlaneView, Timeline};
+use super::{frames, tracks};
+use crate::timeline::{EventMetadataView, EventView, LineView, MetadataIndex, PlaneView, Timeline};
 use crate::xplane::schema::EventType;
+use crate::xplane::{Durations, Times};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -103,16 +104,12 @@ pub struct Track {
     pub device: u32,
     /// The row of the device.
     pub place: Place,
-    /// Start of each event, picoseconds.
-    pub timestamps: Vec<u64>,
-    /// Duration of each event, picoseconds.
-    pub durations: Vec<u64>,
+    /// What offsets count from, picoseconds.
+    pub(super) start_ps: u64,
+    /// Starts and durations; mostly the columns of a line of the timeline.
+    pub(super) times: Times,
     /// For each event the greatest [`Track::times`] so far; `None` where these are its own.
     pub effective: Option<Vec<(u64, u64)>>,
-    /// Rank of each event among all events of equal start.
-    pub serials: Vec<u8>,
-    /// Events whose rank does not fit: XProf does not store them. Sorted.
-    pub dropped: Vec<u32>,
     /// Flows by event, sorted.
     pub flows: Vec<(u32, Flow)>,
     pub(super) origins: Origins,
@@ -142,10 +139,22 @@ impl Track {
         !matches!(self.place, Place::Resource(_))
     }
 
+    /// Start of an event, picoseconds.
+    #[inline]
+    pub fn timestamp(&self, index: usize) -> u64 {
+        self.start_ps.wrapping_add(self.times.offset_ps[index] as u64)
+    }
+
+    /// Duration of an event, picoseconds.
+    #[inline]
+    pub fn duration(&self, index: usize) -> u64 {
+        self.times.duration_ps.get(index) as u64
+    }
+
     /// What events are sorted by: start, then longer before shorter.
     #[inline]
     pub fn times(&self, index: usize) -> (u64, u64) {
-        (self.timestamps[index], !self.durations[index])
+        (self.timestamp(index), !self.duration(index))
     }
 
     /// What XProf's merges sort an event by: the greatest times so far in its track.
@@ -156,17 +165,37 @@ impl Track {
 
     /// The duration that an event has in the answer: counters have none.
     pub fn shown_duration(&self, index: usize) -> u64 {
-        if matches!(self.place, Place::Counter(_)) { 0 } else { self.durations[index] }
+        if matches!(self.place, Place::Counter(_)) { 0 } else { self.duration(index) }
     }
 
     /// Number of events.
     pub fn len(&self) -> usize {
-        self.timestamps.len()
+        self.times.len()
     }
 
-    /// Whether XProf does not store an event.
-    pub fn is_dropped(&self, index: u32) -> bool {
-        !self.dropped.is_empty() && self.dropped.binary_search(&index).is_ok()
+    /// On a sorted track, the first event from `from` on that starts at `time` or later. Looks near
+    /// `from` first.
+    pub fn first_from(&self, from: usize, time: u64) -> usize {
+        let (mut low, mut step) = (from, 1);
+        while low + step <= self.len() && self.timestamp(low + step - 1) < time {
+            low += step;
+            step *= 2;
+        }
+        let mut high = self.len().min(low + step - 1);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.timestamp(middle) < time {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// On a sorted track, the first event that starts later than `time`.
+    pub fn first_after(&self, time: u64) -> usize {
+        time.checked_add(1).map_or(self.len(), |next| self.first_from(0, next))
     }
 
     /// The flow of an event.
@@ -198,7 +227,7 @@ impl Origins {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub timestamps: Vec<u64>,
-    pub durations: Vec<u64>,
+    pub durations: Durations,
     /// Indexes in the line, once one was left out.
     pub events: Option<Vec<u32>>,
     pub flows: Vec<(u32, Flow)>,
@@ -223,6 +252,7 @@ pub(super) struct Named {
 }
 
 /// One task: events `first..last` of a line.
+#[derive(Clone, Copy)]
 struct Task {
     device: u32,
     plane: u32,
@@ -267,44 +297,64 @@ impl TraceIndex {
                 }));
             }
         }
-        let mut found: Vec<Found> = tasks
+        let look = |task: &Task| {
+            let plane = task.plane as usize;
+            look_at(&timeline, task, &planes[plane], search_frames[plane])
+        };
+        let skim = |task: &Task| {
+            let line = timeline.plane(task.plane as usize).line(task.line as usize);
+            let facts = &planes[task.plane as usize];
+            let is_plain = !search_frames[task.plane as usize]
+                && line.name() != COUNTER_LINE
+                && !(facts.decide_tracks() && facts.read_line(line));
+            if is_plain { skim(line, task) } else { None }
+        };
+        // A line is taken as it is, or looked at event by event, as a whole.
+        let lines: Vec<&[Task]> =
+            tasks.chunk_by(|a, b| (a.plane, a.line) == (b.plane, b.line)).collect();
+        let found: Vec<(bool, Vec<Found>)> = lines
             .par_iter()
-            .map(|task| {
-                let plane = task.plane as usize;
-                look_at(&timeline, task, &planes[plane], search_frames[plane])
+            .map(|tasks| {
+                let skimmed: Option<Vec<Found>> = tasks.par_iter().map(skim).collect();
+                match skimmed {
+                    Some(found) => (true, found),
+                    None => (false, tasks.par_iter().map(look).collect()),
+                }
             })
             .collect();
 
         let mut span = Span::default();
         let mut used: HashMap<u32, Vec<u32>> = HashMap::new();
         let mut texts = HashMap::new();
-        for (task, found) in tasks.iter().zip(&mut found) {
-            texts.extend(std::mem::take(&mut found.frames));
-            if let Some(min) = found.span.min {
-                span.expand(min, u64::MAX);
-            }
-            if let Some(max) = found.span.max {
-                span.expand(u64::MAX, max);
-            }
-            used.entry(task.plane).or_default().extend_from_slice(&found.metadata);
-        }
-        let frames = frames::Frames::collect(&timeline, used, texts);
-
         let mut builder = tracks::Builder::default();
-        for (task, found) in tasks.into_iter().zip(found) {
-            let line = timeline.plane(task.plane as usize).line(task.line as usize);
-            let target = tracks::Target {
+        for (tasks, (is_plain, found)) in lines.into_iter().zip(found) {
+            let line = timeline.plane(tasks[0].plane as usize).line(tasks[0].line as usize);
+            let target = |task: &Task| tracks::Target {
                 device: task.device,
                 resource: line.display_id() as u32,
                 plane: task.plane,
                 line: task.line,
                 first: task.first as u32,
-                remaining: line.event_count() - task.first,
             };
-            builder.append(target, found);
+            if is_plain {
+                builder.append_line(target(&tasks[0]), line);
+            }
+            for (task, mut found) in tasks.iter().zip(found) {
+                texts.extend(std::mem::take(&mut found.frames));
+                if let Some(min) = found.span.min {
+                    span.expand(min, u64::MAX);
+                }
+                if let Some(max) = found.span.max {
+                    span.expand(u64::MAX, max);
+                }
+                used.entry(task.plane).or_default().append(&mut found.metadata);
+                if !is_plain {
+                    builder.append(target(task), found);
+                }
+            }
         }
-        let mut tracks = builder.finish();
-        serials::assign(&mut tracks);
+        let frames = frames::Frames::collect(&timeline, used, texts);
+        let tracks = builder.finish();
         let event_count = tracks.iter().map(Track::len).sum();
         let plane_order = conversions.iter().map(|&(_, plane)| plane).collect();
         Self {
@@ -380,6 +430,29 @@ fn conversions(timeline: &Timeline) -> Vec<(u32, u32)> {
     conversions
 }
 
+/// Looks at a run of a line that is to become a track as it is; `None` where some of its events are
+/// not shown.
+fn skim(line: LineView<'_>, task: &Task) -> Option<Found> {
+    let (times, metadata) = (line.times()?, line.metadata_indexes()?);
+    let mut found = Found::default();
+    let mut seen = MetadataSeen::default();
+    let start_ps = line.timestamp_ps() as u64;
+    let plane = line.plane();
+    for at in task.first..task.last {
+        let index = metadata[at];
+        // An id that is in no table of the file may be among the added ones.
+        if index == MetadataIndex::MAX
+            || seen.is_internal(plane.event_metadata_at(index), &mut found.metadata)
+        {
+            return None;
+        }
+        let timestamp = start_ps.wrapping_add(times.offset_ps[at] as u64);
+        let duration = times.duration_ps.get(at) as u64;
+        found.span.expand(timestamp, timestamp.wrapping_add(duration));
+    }
+    Some(found)
+}
+
 /// Looks at a run of events: times, tracks, flows.
 fn look_at(
     timeline: &Timeline,
@@ -392,7 +465,7 @@ fn look_at(
     let is_counter_line = line.name() == COUNTER_LINE;
     let mut found = Found {
         timestamps: Vec::with_capacity(task.last - task.first),
-        durations: Vec::with_capacity(task.last - task.first),
+        durations: Durations::with_capacity(task.last - task.first),
         ..Found::default()
     };
     let search_frames = search_frames && !is_counter_line;
@@ -402,7 +475,7 @@ fn look_at(
     let mut name_ids: HashMap<&str, u32> = HashMap::new();
     for index in task.first..task.last {
         let event = line.event(index);
-        let internal = seen.is_internal(&event, &mut found.metadata);
+        let internal = seen.is_internal(event.metadata(), &mut found.metadata);
         if internal {
             found.leave_out(task.first, index);
             continue;
@@ -430,7 +503,7 @@ fn look_at(
             found.flows.push((found.timestamps.len() as u32, flow));
         }
         found.timestamps.push(timestamp);
-        found.durations.push(duration);
+        found.durations.push(duration as i64);
         if let Some(events) = &mut found.events {
             events.push(index as u32);
         }
@@ -459,9 +532,10 @@ struct MetadataSeen {
 }
 
 impl MetadataSeen {
-    fn is_internal(&mut self, event: &EventView<'_>, list: &mut Vec<u32>) -> bool {
-        let index = event.metadata_index();
-        let Ok(at) = usize::try_from(index) else { return false };
+    #[inline]
+    fn is_internal(&mut self, metadata: EventMetadataView<'_>, list: &mut Vec<u32>) -> bool {
+        let index = metadata.index();
+        let at = index as usize;
         if index == MetadataIndex::MAX {
             return false;
         }
@@ -469,7 +543,7 @@ impl MetadataSeen {
             self.states.resize(at + 1, 0);
         }
         if self.states[at] == 0 {
-            let internal = event.event_type().is_some_and(EventType::is_internal);
+            let internal = metadata.event_type().is_some_and(EventType::is_internal);
             self.states[at] = 1 + u8::from(internal);
             if !internal {
                 list.push(index);

@@ -4,7 +4,7 @@
 //! the order of equal events: how often a track is sorted shows in the answer.
 
 use super::index::{TraceIndex, Track};
-use super::select::{Arguments, Selection};
+use super::select::{Arguments, Chosen, Selection};
 use crate::timeline::std_sort::std_sort;
 use std::cmp::Ordering;
 
@@ -13,7 +13,10 @@ const HIDDEN_LINE_PREFIX: &str = "counters_";
 
 /// All events of a host, sorted.
 pub(super) fn all_events(index: &TraceIndex) -> Selection {
-    let events = index.tracks.iter().map(|track| sorted(index, track)).collect();
+    // This form has no serials.
+    let chosen = |at| Chosen { at, serial: 0 };
+    let of_track = |track| sorted(index, track).into_iter().map(chosen).collect();
+    let events = index.tracks.iter().map(of_track).collect();
     Selection { events, arguments: Arguments::None, own_frames_only: false }
 }
 
@@ -23,7 +26,7 @@ fn sorted(index: &TraceIndex, track: &Track) -> Vec<u32> {
         .filter(|&at| !event(at).line().name().starts_with(HIDDEN_LINE_PREFIX))
         .collect();
     let compare = |a: u32, b: u32| {
-        let times = |at: u32| (track.timestamps[at as usize], !track.shown_duration(at as usize));
+        let times = |at: u32| (track.timestamp(at as usize), !track.shown_duration(at as usize));
         times(a).cmp(&times(b)).then_with(|| {
             if track.is_named() {
                 Ordering::Equal

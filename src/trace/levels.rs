@@ -78,7 +78,7 @@ fn flow_visibility(tracks: &[Track], compared: usize) -> FlowLevels {
     let mut decided: HashSet<u64, foldhash::fast::FixedState> = HashSet::default();
     for (_, track, index, flow) in events {
         let shown = &tracks[track as usize];
-        let (time, duration) = (shown.timestamps[index as usize], shown.durations[index as usize]);
+        let (time, duration) = (shown.timestamp(index as usize), shown.duration(index as usize));
         let first = decided.insert(flow.id());
         let mut bits = 0_u16;
         let mut level = 0;
@@ -110,7 +110,7 @@ fn of_track(track: &Track, flows: &FlowLevels, deepest: usize, compared: usize) 
     let mut flow_at = 0;
     let mut no_flows = FlowStates::default();
     for index in 0..track.len() {
-        let (time, duration) = (track.timestamps[index], track.durations[index]);
+        let (time, duration) = (track.timestamp(index), track.duration(index));
         let flow = track.flows.get(flow_at).filter(|&&(at, _)| at as usize == index);
         let mut level = 0;
         if let Some((_, flow)) = flow {

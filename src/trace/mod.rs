@@ -15,6 +15,7 @@ mod flow;
 mod frames;
 mod hash;
 mod index;
+mod joint;
 mod legacy_order;
 mod levels;
 mod merge;
@@ -25,6 +26,7 @@ mod serials;
 mod source;
 mod tracks;
 mod visibility;
+mod window;
 mod write;
 
 pub use index::TraceIndex;

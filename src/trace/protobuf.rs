@@ -4,7 +4,7 @@
 use super::index::{LONGEST_COMPARED_NAME, Place, TraceIndex, Track};
 use super::options::TraceOptions;
 use super::rows::{HostPart, Row, events_in_order, merged_devices, merged_span, rows};
-use super::select::Arguments;
+use super::select::{Arguments, Chosen};
 use super::source::for_each_argument;
 use crate::wire::write::{bytes_field, double_field, varint, varint_field};
 use crate::xplane::StatValue;
@@ -73,7 +73,7 @@ fn write_with(hosts: &[HostPart<'_>], details: &[(&str, bool)]) -> std::io::Resu
         let events = events_in_order(group);
         let (field, out) = match (&group[0].track.place, events.first()) {
             (Place::Resource(_), _) => (response::COMPLETE_EVENTS, &mut complete),
-            (_, Some((row, at))) if row.track.flow(*at as usize).is_some() => {
+            (_, Some((row, chosen))) if row.track.flow(chosen.at as usize).is_some() => {
                 (response::ASYNC_EVENTS, &mut asynchronous)
             }
             _ => (response::COUNTER_EVENTS, &mut counters),
@@ -104,7 +104,7 @@ fn write_with(hosts: &[HostPart<'_>], details: &[(&str, bool)]) -> std::io::Resu
 }
 
 /// One track (`TraceEventSeries`).
-fn series<'a>(field: u32, events: &[(&Row<'a>, u32)], strings: &mut Strings<'a>) -> Vec<u8> {
+fn series<'a>(field: u32, events: &[(&Row<'a>, Chosen)], strings: &mut Strings<'a>) -> Vec<u8> {
     let mut metadata = Vec::new();
     if let Some((row, _)) = events.first() {
         put_unless_zero(&mut metadata, 1, row.device.into());
@@ -120,9 +120,9 @@ fn series<'a>(field: u32, events: &[(&Row<'a>, u32)], strings: &mut Strings<'a>)
     let (mut deltas, mut durations, mut names) = (Vec::new(), Vec::new(), Vec::new());
     let mut event_metadata = Vec::new();
     let mut last = 0_u64;
-    for &(row, at) in events {
+    for &(row, Chosen { at, serial }) in events {
         let place = at as usize;
-        let time = row.track.timestamps[place];
+        let time = row.track.timestamp(place);
         varint(&mut deltas, time.wrapping_sub(last));
         last = time;
         let index = row.part.index;
@@ -131,7 +131,7 @@ fn series<'a>(field: u32, events: &[(&Row<'a>, u32)], strings: &mut Strings<'a>)
         if field == response::COUNTER_EVENTS {
             put_counter_value(&mut about, index, row.track, at);
         } else {
-            varint(&mut durations, row.track.durations[place]);
+            varint(&mut durations, row.track.duration(place));
             let facts = index.facts(&event);
             if field == response::COMPLETE_EVENTS {
                 varint(&mut names, strings.intern(facts.shown_name(&event)));
@@ -145,7 +145,7 @@ fn series<'a>(field: u32, events: &[(&Row<'a>, u32)], strings: &mut Strings<'a>)
             }
             put_unless_zero(&mut about, 3, u64::from(facts.group_id.unwrap_or(0) as u32));
             if row.part.selection.arguments != Arguments::None {
-                put_unless_zero(&mut about, 4, row.track.serials[place].into());
+                put_unless_zero(&mut about, 4, serial.into());
             }
         }
         bytes_field(&mut event_metadata, 5, &about);

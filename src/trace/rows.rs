@@ -1,7 +1,7 @@
 //! The tracks of an answer's hosts as rows of the page, in the order in which they are written.
 
 use super::index::{Device, LONGEST_COMPARED_NAME, Place, Span, TraceIndex, Track};
-use super::select::Selection;
+use super::select::{Chosen, Selection};
 use std::collections::BTreeMap;
 
 /// Device ids of hosts are this far apart.
@@ -56,7 +56,7 @@ pub struct Row<'a> {
     /// The track.
     pub track: &'a Track,
     /// The events to show, in order.
-    pub events: &'a [u32],
+    pub events: &'a [Chosen],
 }
 
 /// The rows that have events, sorted by [`Row::key`]; rows of one key are written as one.
@@ -76,11 +76,11 @@ pub fn rows<'a>(hosts: &'a [HostPart<'a>]) -> Vec<Row<'a>> {
 }
 
 /// The events of rows of one key, which XProf has merged by time host by host.
-pub fn events_in_order<'r, 'a>(rows: &'r [Row<'a>]) -> Vec<(&'r Row<'a>, u32)> {
-    let mut events: Vec<(&Row<'_>, u32)> =
-        rows.iter().flat_map(|row| row.events.iter().map(move |&at| (row, at))).collect();
+pub fn events_in_order<'r, 'a>(rows: &'r [Row<'a>]) -> Vec<(&'r Row<'a>, Chosen)> {
+    let mut events: Vec<(&Row<'_>, Chosen)> =
+        rows.iter().flat_map(|row| row.events.iter().map(move |&chosen| (row, chosen))).collect();
     if rows.len() > 1 {
-        events.sort_by_key(|(row, at)| (row.host, row.track.times(*at as usize)));
+        events.sort_by_key(|(row, chosen)| (row.host, row.track.times(chosen.at as usize)));
     }
     events
 }

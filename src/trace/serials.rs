@@ -2,105 +2,151 @@
 //!
 //! XProf merges all tracks in the order of time and counts the events of one start: the first has
 //! none, the next 1, 2 and so on. An event whose serial does not fit a byte is not stored at all.
+//! Serials are found for the events that an answer needs.
 
 use super::index::Track;
 use rayon::prelude::*;
 
-/// How many events one task merges, about.
-const EVENTS_PER_TASK: usize = 1 << 16;
+/// About how many events one task numbers.
+const EVENTS_PER_TASK: usize = 1 << 12;
 
-/// Every how many events of a track a time is taken to cut slices by.
-const SAMPLE_STEP: usize = 1 << 10;
+/// What stands for every serial that does not fit a byte.
+pub const DROPPED: u16 = 256;
 
-/// An event whose serial is not 0.
+/// An event among those of equal start, in the order in which they are counted.
+type Place = (u64, u64, u32, u32);
+
+/// The serial of an event.
 struct Serial {
     track: u32,
     index: u32,
-    rank: u64,
+    serial: u16,
 }
 
-/// Fills in the serials of all tracks, which are in the order of XProf's comparator.
-pub fn assign(tracks: &mut [Track]) {
-    let cuts = time_cuts(tracks);
-    let shared: &[Track] = tracks;
-    let found: Vec<Vec<Serial>> = (0..=cuts.len())
-        .into_par_iter()
-        .map(|slice| {
+/// The serials of some events; the events of each track are given in its order, the tracks in the
+/// order of XProf's comparator.
+pub fn of(tracks: &[Track], wanted: &[Vec<u32>]) -> Vec<Vec<u16>> {
+    let is_sorted = tracks.iter().all(|track| track.effective.is_none());
+    let slices: Vec<Vec<Vec<u16>>> = if is_sorted {
+        let cuts = time_cuts(tracks, wanted);
+        let slice = |slice: usize| {
             let from = slice.checked_sub(1).map_or(0, |before| cuts[before]);
-            count_equal_starts(shared, from, cuts.get(slice).copied())
-        })
-        .collect();
-    for track in tracks.iter_mut() {
-        track.serials = vec![0; track.len()];
-    }
-    for serial in found.into_iter().flatten() {
-        let track = &mut tracks[serial.track as usize];
-        if let Ok(small) = u8::try_from(serial.rank) {
-            track.serials[serial.index as usize] = small;
-        } else {
-            track.dropped.push(serial.index);
+            let wanted = in_slice(tracks, wanted, from, cuts.get(slice).copied());
+            pick(count_near(tracks, &wanted), &wanted)
+        };
+        (0..=cuts.len()).into_par_iter().map(slice).collect()
+    } else {
+        let wanted: Vec<&[u32]> = wanted.iter().map(Vec::as_slice).collect();
+        vec![pick(count_all(tracks), &wanted)]
+    };
+    let mut serials = vec![Vec::new(); tracks.len()];
+    for slice in slices {
+        for (all, mut part) in serials.iter_mut().zip(slice) {
+            all.append(&mut part);
         }
     }
+    serials
 }
 
-/// Times that cut the trace into slices of about equal size.
-fn time_cuts(tracks: &[Track]) -> Vec<u64> {
-    if tracks.iter().any(|track| track.effective.is_some()) {
-        // Events of equal start need not lie in one slice.
-        return Vec::new();
-    }
-    let mut samples: Vec<u64> = tracks
-        .iter()
-        .flat_map(|track| track.timestamps.iter().step_by(SAMPLE_STEP).skip(1).copied())
-        .collect();
+/// Times that cut the wanted events into slices of about equal size.
+fn time_cuts(tracks: &[Track], wanted: &[Vec<u32>]) -> Vec<u64> {
+    const STEP: usize = 64;
+    let sampled = tracks.iter().zip(wanted).flat_map(|(track, events)| {
+        events.iter().step_by(STEP).skip(1).map(|&at| track.timestamp(at as usize))
+    });
+    let mut samples: Vec<u64> = sampled.collect();
     samples.sort_unstable();
-    let step = EVENTS_PER_TASK / SAMPLE_STEP;
-    let mut cuts: Vec<u64> = samples.into_iter().step_by(step).skip(1).collect();
+    let mut cuts: Vec<u64> = samples.into_iter().step_by(EVENTS_PER_TASK / STEP).skip(1).collect();
     cuts.dedup();
     cuts
 }
 
-/// The events of a slice of time whose serial is not 0.
-fn count_equal_starts(tracks: &[Track], from: u64, to: Option<u64>) -> Vec<Serial> {
-    // By effective start; the tracks one after the other, which puts those of equal start in the
-    // order of tracks.
-    let mut events: Vec<(u64, u32, u32)> = Vec::new();
-    for (track_index, track) in tracks.iter().enumerate() {
-        let (first, last) = if track.effective.is_some() {
-            (0, track.len())
-        } else {
-            let times = &track.timestamps;
-            let first = times.partition_point(|&time| time < from);
-            (first, to.map_or(times.len(), |to| times.partition_point(|&time| time < to)))
-        };
-        events.extend(
-            (first..last)
-                .map(|index| (track.effective_times(index).0, track_index as u32, index as u32)),
-        );
-    }
-    // Each track is sorted: this sort finds the runs and merges them.
-    events.sort_by_key(|&(time, ..)| time);
-    // Before the first event of all, XProf's last time is the greatest one.
-    let mut last_time = (from == 0).then_some(u64::MAX);
-    let mut serial = 0;
-    let mut serials = Vec::new();
-    for equal in events.chunk_by_mut(|a, b| a.0 == b.0) {
-        if equal.len() > 1 {
-            let length = |&(_, track, index): &(u64, u32, u32)| {
-                tracks[track as usize].effective_times(index as usize).1
-            };
-            equal.sort_by_key(length);
-        }
-        for &mut (_, track, index) in equal {
-            let time = tracks[track as usize].timestamps[index as usize];
-            if last_time == Some(time) {
-                serial += 1;
-                serials.push(Serial { track, index, rank: serial });
-            } else {
-                serial = 0;
-                last_time = Some(time);
+/// The wanted events that start in a slice of time.
+fn in_slice<'a>(
+    tracks: &[Track],
+    wanted: &'a [Vec<u32>],
+    from: u64,
+    to: Option<u64>,
+) -> Vec<&'a [u32]> {
+    let part = |(track, events): (&Track, &'a Vec<u32>)| {
+        let before = |time: u64| events.partition_point(|&at| track.timestamp(at as usize) < time);
+        &events[before(from)..to.map_or(events.len(), before)]
+    };
+    tracks.iter().zip(wanted).map(part).collect()
+}
+
+/// The serials of all events that start when a wanted one does. All tracks are sorted.
+fn count_near(tracks: &[Track], wanted: &[&[u32]]) -> Vec<Serial> {
+    let mut times: Vec<u64> = tracks
+        .iter()
+        .zip(wanted)
+        .flat_map(|(track, events)| events.iter().map(|&at| track.timestamp(at as usize)))
+        .collect();
+    times.sort_unstable();
+    times.dedup();
+    let Some(&first) = times.first() else { return Vec::new() };
+    let mut places: Vec<Place> = Vec::with_capacity(times.len());
+    for (number, track) in tracks.iter().enumerate() {
+        let mut at = track.first_from(0, first);
+        for &time in &times {
+            at = track.first_from(at, time);
+            while at < track.len() && track.timestamp(at) == time {
+                places.push((time, !track.duration(at), number as u32, at as u32));
+                at += 1;
             }
         }
     }
-    serials
+    places.sort_unstable();
+    // Before the first event of all, XProf's last time is the greatest one.
+    let earliest = tracks.iter().filter(|track| track.len() > 0).map(|track| track.timestamp(0));
+    let mut last_time = (earliest.min() == Some(u64::MAX)).then_some(u64::MAX);
+    number(&mut last_time, places.into_iter().map(|(time, _, track, index)| (time, track, index)))
+}
+
+/// The serials of all events where a track is not sorted.
+fn count_all(tracks: &[Track]) -> Vec<Serial> {
+    let mut places: Vec<Place> = Vec::new();
+    for (number, track) in tracks.iter().enumerate() {
+        places.extend((0..track.len()).map(|index| {
+            let (time, length) = track.effective_times(index);
+            (time, length, number as u32, index as u32)
+        }));
+    }
+    places.par_sort_unstable();
+    let time = |track: u32, index: u32| tracks[track as usize].timestamp(index as usize);
+    let events = places.into_iter().map(|(_, _, track, index)| (time(track, index), track, index));
+    number(&mut Some(u64::MAX), events)
+}
+
+/// Counts events in a row that start at the same time.
+fn number(
+    last_time: &mut Option<u64>,
+    events: impl Iterator<Item = (u64, u32, u32)>,
+) -> Vec<Serial> {
+    let mut serial = 0;
+    events
+        .map(|(time, track, index)| {
+            if *last_time == Some(time) {
+                serial = DROPPED.min(serial + 1);
+            } else {
+                serial = 0;
+                *last_time = Some(time);
+            }
+            Serial { track, index, serial }
+        })
+        .collect()
+}
+
+/// The serials of the wanted events.
+fn pick(mut serials: Vec<Serial>, wanted: &[&[u32]]) -> Vec<Vec<u16>> {
+    serials.sort_unstable_by_key(|serial| (serial.track, serial.index));
+    let mut rest = serials.into_iter();
+    let mut next = |track: u32, index: u32| {
+        let found = rest.find(|serial| (serial.track, serial.index) == (track, index));
+        found.map_or(0, |serial| serial.serial)
+    };
+    let of_track = |(track, events): (usize, &&[u32])| {
+        events.iter().map(|&index| next(track as u32, index)).collect()
+    };
+    wanted.iter().enumerate().map(of_track).collect()
 }

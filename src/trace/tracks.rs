@@ -6,8 +6,11 @@
 
 use super::flow::Flow;
 use super::index::{Found, Origins, Piece, Place, Track};
+use crate::timeline::LineView;
+use crate::xplane::Times;
 use rayon::prelude::*;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Tracks in the making.
 #[derive(Default)]
@@ -19,8 +22,9 @@ pub(super) struct Builder {
 struct Growing {
     device: u32,
     place: Place,
-    timestamps: Vec<u64>,
-    durations: Vec<u64>,
+    /// What offsets count from, picoseconds.
+    start_ps: u64,
+    times: Times,
     flows: Vec<(u32, Flow)>,
     pieces: Vec<Piece>,
 }
@@ -34,20 +38,34 @@ pub(super) struct Target {
     pub line: u32,
     /// Index of the first event of the run on its line.
     pub first: u32,
-    /// Number of events of the line that are still to come, this run's included.
-    pub remaining: usize,
 }
 
 impl Builder {
+    /// Adds a line as it is: its columns become the track's where it is the first of the track.
+    pub fn append_line(&mut self, target: Target, line: LineView<'_>) {
+        let Some(times) = line.times() else { return };
+        let track = self.track(target.device, Place::Resource(target.resource));
+        let at = track.times.len();
+        track.add_run(target.plane, target.line, at as u32, 0, times.len() as u32);
+        let start_ps = line.timestamp_ps() as u64;
+        if at == 0 {
+            (track.start_ps, track.times) = (start_ps, times.clone());
+        } else {
+            for at in 0..times.len() {
+                let timestamp = start_ps.wrapping_add(times.offset_ps[at] as u64);
+                track.push(timestamp, times.duration_ps.get(at));
+            }
+        }
+    }
+
     /// Adds what was found in a run of events of a line.
     pub fn append(&mut self, target: Target, found: Found) {
-        let Target { device, resource, plane, line, first, remaining } = target;
+        let Target { device, resource, plane, line, first } = target;
         for named in &found.named {
             let place = found.names[named.name as usize].clone();
             let track = self.track(device, place);
-            let at = track.timestamps.len() as u32;
-            track.timestamps.push(named.timestamp);
-            track.durations.push(named.duration);
+            let at = track.times.len() as u32;
+            track.push(named.timestamp, named.duration as i64);
             track.flows.extend(named.flow.map(|flow| (at, flow)));
             track.add_events(plane, line, at, &[named.event]);
         }
@@ -55,22 +73,14 @@ impl Builder {
             return;
         }
         let track = self.track(device, Place::Resource(resource));
-        let at = track.timestamps.len() as u32;
+        let at = track.times.len() as u32;
         track.flows.extend(found.flows.iter().map(|&(index, flow)| (at + index, flow)));
         match &found.events {
             Some(events) => track.add_events(plane, line, at, events),
             None => track.add_run(plane, line, at, first, found.timestamps.len() as u32),
         }
-        if at == 0 && found.timestamps.len() == remaining {
-            track.timestamps = found.timestamps;
-            track.durations = found.durations;
-        } else {
-            if first == 0 {
-                track.timestamps.reserve_exact(remaining);
-                track.durations.reserve_exact(remaining);
-            }
-            track.timestamps.extend_from_slice(&found.timestamps);
-            track.durations.extend_from_slice(&found.durations);
+        for (place, &timestamp) in found.timestamps.iter().enumerate() {
+            track.push(timestamp, found.durations.get(place));
         }
     }
 
@@ -79,8 +89,8 @@ impl Builder {
             self.tracks.push(Growing {
                 device,
                 place: place.clone(),
-                timestamps: Vec::new(),
-                durations: Vec::new(),
+                start_ps: 0,
+                times: Times::default(),
                 flows: Vec::new(),
                 pieces: Vec::new(),
             });
@@ -98,6 +108,13 @@ impl Builder {
 }
 
 impl Growing {
+    /// Adds the times of an event. Columns that belong to a line are copied first.
+    fn push(&mut self, timestamp: u64, duration_ps: i64) {
+        let offset_ps = timestamp.wrapping_sub(self.start_ps) as i64;
+        Arc::make_mut(&mut self.times.offset_ps).push(offset_ps);
+        Arc::make_mut(&mut self.times.duration_ps).push(duration_ps);
+    }
+
     /// Records events of a line that stand from `at` on.
     fn add_events(&mut self, plane: u32, line: u32, at: u32, events: &[u32]) {
         match self.pieces.last_mut() {
@@ -132,11 +149,9 @@ impl Growing {
         let mut track = Track {
             device: self.device,
             place: self.place,
-            timestamps: self.timestamps,
-            durations: self.durations,
+            start_ps: self.start_ps,
+            times: self.times,
             effective: None,
-            serials: Vec::new(),
-            dropped: Vec::new(),
             flows: self.flows,
             origins: Origins { pieces: self.pieces },
         };

@@ -6,7 +6,7 @@ use super::frames::frame_of_argument;
 use super::index::{Device, Place};
 use super::options::TraceOptions;
 use super::rows::{HostPart, Row, events_in_order, merged_devices, merged_span, rows};
-use super::select::Arguments;
+use super::select::{Arguments, Chosen};
 use super::source::{Facts, for_each_argument};
 use crate::render::number::{
     write_fixed, write_g17, write_i64, write_micros_g17, write_six_digits, write_u64,
@@ -147,7 +147,7 @@ fn frames_of_selection(part: &HostPart<'_>) -> Vec<(u64, Box<[u8]>)> {
     let mut found = Vec::new();
     for (track, events) in part.index.tracks.iter().zip(&part.selection.events) {
         let is_counter = |at: u32| track.is_named() && track.flow(at as usize).is_none();
-        for &at in events.iter().filter(|&&at| !is_counter(at)) {
+        for at in events.iter().map(|chosen| chosen.at).filter(|&at| !is_counter(at)) {
             let event = track.event(part.index.timeline(), at as usize);
             for_each_argument(&event, |name, value| {
                 if let StatValue::Str(text) = value {
@@ -208,17 +208,17 @@ fn flush(
 
 fn write_complete_events(row: &Row<'_>, numbers: &FrameNumbers) -> Vec<u8> {
     let mut out = Vec::with_capacity(row.events.len() * 128);
-    for (place, &at) in row.events.iter().enumerate() {
+    for (place, &chosen) in row.events.iter().enumerate() {
         if place > 0 {
             out.push(b',');
         }
-        write_complete_event(&mut out, row, at, numbers);
+        write_complete_event(&mut out, row, chosen, numbers);
     }
     out
 }
 
-fn write_complete_event(out: &mut Vec<u8>, row: &Row<'_>, at: u32, numbers: &FrameNumbers) {
-    let place = at as usize;
+fn write_complete_event(out: &mut Vec<u8>, row: &Row<'_>, chosen: Chosen, numbers: &FrameNumbers) {
+    let place = chosen.at as usize;
     let event = row.track.event(row.part.index.timeline(), place);
     let facts = row.part.index.facts(&event);
     out.extend_from_slice(br#"{"pid":"#);
@@ -230,10 +230,10 @@ fn write_complete_event(out: &mut Vec<u8>, row: &Row<'_>, at: u32, numbers: &Fra
     out.extend_from_slice(br#","name":"#);
     write_string(out, facts.shown_name(&event).as_bytes());
     out.extend_from_slice(br#","ts":"#);
-    write_micros_g17(out, row.track.timestamps[place]);
+    write_micros_g17(out, row.track.timestamp(place));
     // The page takes an event without duration for one that did not finish.
     out.extend_from_slice(br#","dur":"#);
-    write_micros_g17(out, row.track.durations[place].max(1));
+    write_micros_g17(out, row.track.duration(place).max(1));
     if let Some(flow) = row.track.flow(place) {
         out.extend_from_slice(br#","bind_id":"#);
         write_u64(out, flow.id());
@@ -251,8 +251,8 @@ fn write_complete_event(out: &mut Vec<u8>, row: &Row<'_>, at: u32, numbers: &Fra
         });
     }
     out.extend_from_slice(br#","ph":"X""#);
-    write_arguments(out, row, at, &event, &facts, numbers);
-    write_serial(out, row.track.serials[place]);
+    write_arguments(out, row, chosen.serial, &event, &facts, numbers);
+    write_serial(out, chosen.serial);
     out.push(b'}');
 }
 
@@ -272,14 +272,15 @@ fn write_named(
 ) -> usize {
     let mut counters = 0;
     let mut last_was_counter = false;
-    for (row, at) in events_in_order(rows) {
+    for (row, chosen) in events_in_order(rows) {
+        let at = chosen.at;
         let flow = row.track.flow(at as usize);
         if let Some(flow) = flow {
             if last_was_counter {
                 out.extend_from_slice(b"]}");
             }
             separator.add(out);
-            write_async_event(out, row, at, flow, numbers);
+            write_async_event(out, row, chosen, flow, numbers);
         } else {
             separator.add(out);
             write_counter(out, row, at, counters == 0);
@@ -325,7 +326,7 @@ fn write_counter(out: &mut Vec<u8>, row: &Row<'_>, at: u32, is_first: bool) {
     }
     if !values.is_empty() {
         out.push(b'[');
-        write_micros_g17(out, row.track.timestamps[at as usize]);
+        write_micros_g17(out, row.track.timestamp(at as usize));
         out.extend_from_slice(&values);
         out.push(b']');
     }
@@ -351,15 +352,14 @@ fn is_utilization(name: &str) -> bool {
 fn write_async_event(
     out: &mut Vec<u8>,
     row: &Row<'_>,
-    at: u32,
+    Chosen { at, serial }: Chosen,
     flow: Flow,
     numbers: &FrameNumbers,
 ) {
     let place = at as usize;
     let event = row.track.event(row.part.index.timeline(), place);
     let facts = row.part.index.facts(&event);
-    let start = row.track.timestamps[place];
-    let serial = row.track.serials[place];
+    let start = row.track.timestamp(place);
     let begin = |out: &mut Vec<u8>, time: u64, phase: &str| {
         out.extend_from_slice(br#"{"pid":"#);
         write_u64(out, row.device.into());
@@ -377,13 +377,13 @@ fn write_async_event(
         FlowEntry::End => r#","ph":"e""#,
     };
     begin(out, start, phase);
-    write_arguments(out, row, at, &event, &facts, numbers);
+    write_arguments(out, row, serial, &event, &facts, numbers);
     write_serial(out, serial);
     out.push(b'}');
     if flow.entry() == FlowEntry::Mid {
         // Begin and end in one event.
         out.push(b',');
-        begin(out, start.wrapping_add(row.track.durations[place]), r#","ph":"e""#);
+        begin(out, start.wrapping_add(row.track.duration(place)), r#","ph":"e""#);
         if let Some(group) = facts.group_id {
             out.extend_from_slice(br#","args":{"group_id":"#);
             write_i64(out, group);
@@ -398,7 +398,7 @@ fn write_async_event(
 fn write_arguments(
     out: &mut Vec<u8>,
     row: &Row<'_>,
-    at: u32,
+    serial: u8,
     event: &EventView<'_>,
     facts: &Facts<'_>,
     numbers: &FrameNumbers,
@@ -414,7 +414,7 @@ fn write_arguments(
     if row.part.selection.arguments == Arguments::Serial {
         separator.add(out);
         out.extend_from_slice(br#""uid":"#);
-        write_u64(out, row.track.serials[at as usize].into());
+        write_u64(out, serial.into());
     } else {
         for_each_argument(event, |name, value| {
             let text = match value {

@@ -47,11 +47,7 @@ impl<'a> Event<'a> {
 
     /// Set for aggregated events, which have no offset.
     pub fn occurrences(&self) -> Option<i64> {
-        if self.line.index.events.are_aggregated {
-            self.numbers().occurrences
-        } else {
-            None
-        }
+        if self.line.index.events.are_aggregated { self.numbers().occurrences } else { None }
     }
 
     fn position(&self) -> u64 {

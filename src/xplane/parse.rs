@@ -355,7 +355,9 @@ fn index_event_metadata(bytes: &[u8], events: &mut EventColumns, table: &EventMe
     metadata.par_chunks_mut(EVENTS_PER_TASK).enumerate().for_each(|(run, ids)| {
         for (at, id) in ids.iter_mut().enumerate() {
             let whole = match *id {
-                UNUSUAL_ID => Numbers::at(bytes, positions.get(run * EVENTS_PER_TASK + at)).metadata_id,
+                UNUSUAL_ID => {
+                    Numbers::at(bytes, positions.get(run * EVENTS_PER_TASK + at)).metadata_id
+                }
                 id => i64::from(id),
             };
             *id = table.index_of(whole).unwrap_or(NO_METADATA);

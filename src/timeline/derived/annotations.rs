@@ -205,10 +205,11 @@ impl<'a> Deriver<'a, '_, '_> {
 
     fn write(&mut self, lines: Lines, stream: i64, first_line_id: i64, timestamp_ns: i64) {
         let editor = &mut self.editor;
-        let mut write = |id: i64, name: &str, line: DerivedLine, stats: Vec<EventStat>| {
+        let mut write = |id: i64, name: &str, mut line: DerivedLine, stats: Vec<EventStat>| {
             let id = first_line_id + id - THREAD_ID_TF_NAME_SCOPE;
             let name = format!("{name} - from #{stream}");
-            NewLine { id, name: &name, timestamp_ns, events: line.events }.write(editor, stats);
+            NewLine { id, name: &name, timestamp_ns, events: line.take_events() }
+                .write(editor, stats);
         };
         let graph_nodes = lines.graph_nodes.iter().flat_map(|(&event, &(graph, correlation))| {
             let graph = (event, StatType::CudaGraphId.name(), AddedValue::Uint(graph));

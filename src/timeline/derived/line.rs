@@ -8,12 +8,13 @@
 use crate::timeline::MetadataIndex;
 use crate::timeline::edit::GroupColumn;
 use crate::timeline::timespan::Timespan;
+use crate::xplane::Durations;
 
 /// Derived events as columns. Times are absolute, so that the line's start can be set later.
 #[derive(Debug, Default)]
 pub(super) struct DerivedEvents {
     pub begin_ps: Vec<u64>,
-    pub duration_ps: Vec<u64>,
+    pub duration_ps: Durations,
     pub metadata: Vec<MetadataIndex>,
     pub groups: GroupColumn,
 }
@@ -31,7 +32,7 @@ impl DerivedEvents {
         group_id: Option<i64>,
     ) -> usize {
         self.begin_ps.push(span.begin_ps);
-        self.duration_ps.push(span.duration_ps);
+        self.duration_ps.push(span.duration_ps as i64);
         self.metadata.push(metadata);
         let number = group_id.map_or(0, |id| self.group_number(id));
         self.groups.numbers.push(number);
@@ -49,12 +50,12 @@ impl DerivedEvents {
     }
 
     pub fn span(&self, event: usize) -> Timespan {
-        Timespan { begin_ps: self.begin_ps[event], duration_ps: self.duration_ps[event] }
+        Timespan { begin_ps: self.begin_ps[event], duration_ps: self.duration_ps.get(event) as u64 }
     }
 
     fn set_span(&mut self, event: usize, span: Timespan) {
         self.begin_ps[event] = span.begin_ps;
-        self.duration_ps[event] = span.duration_ps;
+        self.duration_ps.set(event, span.duration_ps as i64);
     }
 
     pub fn group_id(&self, event: usize) -> Option<i64> {
@@ -71,10 +72,12 @@ pub(super) struct Context {
     pub scope_range_id: Option<i64>,
 }
 
-/// The last event of a level.
+/// The last event of a level, while it can go on. Its time is written into the column at its end.
 #[derive(Debug, Clone, Copy)]
 struct Last {
     event: usize,
+    metadata: MetadataIndex,
+    span: Timespan,
     context: Context,
 }
 
@@ -91,7 +94,7 @@ pub(super) enum Outcome {
 /// A derived line in the making.
 #[derive(Debug)]
 pub(super) struct DerivedLine {
-    pub events: DerivedEvents,
+    events: DerivedEvents,
     last: Vec<Option<Last>>,
     /// On GPU planes a gap of any length is merged over.
     merges_over_gaps: bool,
@@ -139,6 +142,13 @@ impl DerivedLine {
         self.reset_from(0);
     }
 
+    /// The events, all as long as they are by now.
+    pub fn take_events(&mut self) -> DerivedEvents {
+        self.close(0);
+        std::mem::take(&mut self.events)
+    }
+
+    #[inline]
     fn add_at(
         &mut self,
         level: usize,
@@ -149,45 +159,32 @@ impl DerivedLine {
         if self.last.len() <= level {
             self.last.resize(level + 1, None);
         }
-        if let Some(last) = self.last[level]
-            && self.continues(last, metadata, span, context)
+        let merges_over_gaps = self.merges_over_gaps;
+        if let Some(last) = &mut self.last[level]
+            && last.goes_on(metadata, span, context, merges_over_gaps)
         {
-            let whole = self.events.span(last.event).expanded_to(span);
-            self.events.set_span(last.event, whole);
+            last.span = last.span.expanded_to(span);
             return Outcome::Continued;
         }
         self.reset_from(level);
         let event = self.events.push(metadata, span, context.group_id);
-        self.last[level] = Some(Last { event, context });
+        self.last[level] = Some(Last { event, metadata, span, context });
         if level == 0 { Outcome::Reset } else { Outcome::Continued }
     }
 
-    fn continues(
-        &self,
-        last: Last,
-        metadata: MetadataIndex,
-        span: Timespan,
-        context: Context,
-    ) -> bool {
-        let same_range = match (last.context.scope_range_id, context.scope_range_id) {
-            (Some(last), Some(new)) => last == new,
-            _ => true,
-        };
-        let is_near = || {
-            let before = self.events.span(last.event);
-            let twice = before.duration_ps.wrapping_mul(2);
-            before.end_ps().wrapping_add(twice) >= span.begin_ps
-        };
-        self.events.metadata[last.event] == metadata
-            && last.context.group_id == context.group_id
-            && same_range
-            && (self.merges_over_gaps || context.group_id.is_some() || is_near())
+    fn reset_from(&mut self, level: usize) {
+        if self.last.get(level).is_some_and(Option::is_some) {
+            self.shrink_equal_spans(level);
+        }
+        self.close(level);
     }
 
-    fn reset_from(&mut self, level: usize) {
-        self.shrink_equal_spans(level);
+    /// Ends the last events of a level and of those below it.
+    fn close(&mut self, level: usize) {
         for last in self.last.iter_mut().skip(level) {
-            *last = None;
+            if let Some(last) = last.take() {
+                self.events.set_span(last.event, last.span);
+            }
         }
     }
 
@@ -199,23 +196,48 @@ impl DerivedLine {
         if depth < 2 {
             return;
         }
-        let open: &[Option<Last>] = &self.last[level..level + depth];
+        let open = &mut self.last[level..level + depth];
         let Some(Some(innermost)) = open.last() else { return };
-        let innermost_ns = self.events.duration_ps[innermost.event] / 1000;
+        let innermost_ns = innermost.span.duration_ps / 1000;
         let most_ns = innermost_ns.wrapping_sub(1) as i64;
         let mut shrink_ns: i64 = 0;
         let mut outer: Option<Timespan> = None;
-        for last in open.iter().flatten() {
-            let span = self.events.span(last.event);
+        for last in open.iter_mut().flatten() {
+            let span = last.span;
             if shrink_ns < most_ns && outer == Some(span) {
                 shrink_ns += 1;
             }
             outer = Some(span);
             if shrink_ns != 0 {
                 let end_ps = span.end_ps().wrapping_sub(1000 * shrink_ns as u64);
-                self.events.set_span(last.event, Timespan::from_end_points(span.begin_ps, end_ps));
+                last.span = Timespan::from_end_points(span.begin_ps, end_ps);
             }
         }
+    }
+}
+
+impl Last {
+    /// Whether an event makes this one longer.
+    #[inline]
+    fn goes_on(
+        &self,
+        metadata: MetadataIndex,
+        span: Timespan,
+        context: Context,
+        merges_over_gaps: bool,
+    ) -> bool {
+        let same_range = match (self.context.scope_range_id, context.scope_range_id) {
+            (Some(last), Some(new)) => last == new,
+            _ => true,
+        };
+        let is_near = || {
+            let twice = self.span.duration_ps.wrapping_mul(2);
+            self.span.end_ps().wrapping_add(twice) >= span.begin_ps
+        };
+        self.metadata == metadata
+            && self.context.group_id == context.group_id
+            && same_range
+            && (merges_over_gaps || context.group_id.is_some() || is_near())
     }
 }
 
@@ -231,11 +253,12 @@ mod tests {
         Context { group_id: Some(group_id), scope_range_id: None }
     }
 
-    fn spans(line: &DerivedLine) -> Vec<(MetadataIndex, u64, u64)> {
-        let events = &line.events;
+    fn spans(line: &mut DerivedLine) -> Vec<(MetadataIndex, u64, u64)> {
+        let events = line.take_events();
         (0..events.len())
             .map(|event| {
-                (events.metadata[event], events.begin_ps[event], events.duration_ps[event])
+                let span = events.span(event);
+                (events.metadata[event], span.begin_ps, span.duration_ps)
             })
             .collect()
     }
@@ -247,7 +270,7 @@ mod tests {
         assert_eq!(line.add(1, span(5000, 100), in_group(0)), Outcome::Continued);
         assert_eq!(line.add(1, span(6000, 100), in_group(1)), Outcome::Reset);
         assert_eq!(line.add(2, span(7000, 100), in_group(1)), Outcome::Reset);
-        assert_eq!(spans(&line), [(1, 0, 5100), (1, 6000, 100), (2, 7000, 100)]);
+        assert_eq!(spans(&mut line), [(1, 0, 5100), (1, 6000, 100), (2, 7000, 100)]);
     }
 
     #[test]
@@ -286,7 +309,7 @@ mod tests {
         let mut line = DerivedLine::new(true);
         add_scopes(&mut line, &[1, 2, 3], span(0, 9000));
         line.reset();
-        assert_eq!(spans(&line), [(1, 0, 9000), (2, 0, 8000), (3, 0, 7000)]);
+        assert_eq!(spans(&mut line), [(1, 0, 9000), (2, 0, 8000), (3, 0, 7000)]);
     }
 
     #[test]
@@ -295,7 +318,7 @@ mod tests {
             let mut line = DerivedLine::new(true);
             add_scopes(&mut line, &[1, 2, 3, 4], span(0, duration_ps));
             line.reset();
-            spans(&line).into_iter().map(|(_, _, duration_ps)| duration_ps).collect::<Vec<_>>()
+            spans(&mut line).into_iter().map(|(_, _, duration_ps)| duration_ps).collect::<Vec<_>>()
         };
         assert_eq!(shrunk(3000), [3000, 2000, 1000, 1000]);
         assert_eq!(shrunk(1999), [1999; 4]);
@@ -310,7 +333,7 @@ mod tests {
         add_scopes(&mut line, &[4, 3], span(4000, 1000));
         line.reset();
         assert_eq!(
-            spans(&line),
+            spans(&mut line),
             [(1, 0, 3000), (2, 0, 1000), (3, 2000, 1000), (4, 4000, 1000), (3, 4000, 1000)]
         );
     }
@@ -321,7 +344,7 @@ mod tests {
         add_scopes(&mut line, &[1, 2], span(0, 1000));
         add_scopes(&mut line, &[1], span(1000, 1000));
         add_scopes(&mut line, &[1, 2], span(2000, 1000));
-        assert_eq!(spans(&line), [(1, 0, 3000), (2, 0, 1000), (2, 2000, 1000)]);
+        assert_eq!(spans(&mut line), [(1, 0, 3000), (2, 0, 1000), (2, 2000, 1000)]);
         assert_eq!(line.last_event(1), Some(2));
     }
 
@@ -331,6 +354,6 @@ mod tests {
         add_scopes(&mut line, &[1], span(0, 10));
         add_scopes(&mut line, &[], span(10, 10));
         add_scopes(&mut line, &[1], span(20, 10));
-        assert_eq!(spans(&line), [(1, 0, 30)]);
+        assert_eq!(spans(&mut line), [(1, 0, 30)]);
     }
 }

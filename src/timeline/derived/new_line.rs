@@ -3,6 +3,7 @@
 use super::line::DerivedEvents;
 use crate::timeline::model::AddedEvents;
 use crate::timeline::{AddedValue, PlaneEditor};
+use crate::xplane::Times;
 
 /// A derived line, finished.
 #[derive(Debug)]
@@ -27,11 +28,9 @@ impl NewLine<'_> {
         let DerivedEvents { begin_ps, duration_ps, metadata, groups } = self.events;
         // The columns keep their memory: only the times are rewritten.
         let offset = |begin_ps: u64| (begin_ps as i64).wrapping_sub(line_ps);
-        let events = AddedEvents {
-            metadata,
-            offset_ps: begin_ps.into_iter().map(offset).collect(),
-            duration_ps: duration_ps.into_iter().map(|duration_ps| duration_ps as i64).collect(),
-        };
+        let offset_ps: Vec<i64> = begin_ps.into_iter().map(offset).collect();
+        let times = Times { offset_ps: offset_ps.into(), duration_ps: duration_ps.into() };
+        let events = AddedEvents { metadata, times };
         let first = editor.add_events(line, events, groups);
         for (event, name, value) in stats {
             let id = editor.get_or_create_stat(name);

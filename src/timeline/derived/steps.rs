@@ -43,7 +43,7 @@ pub(super) fn derive(plane: PlaneView<'_>, groups: &GroupMetadataMap) -> PlaneCh
             let _ = steps.add(metadata, event.span, context);
         }
     }
-    let steps = steps.events;
+    let steps = steps.take_events();
     let name = |event| -> Option<EventStat> {
         let group = groups.get(&steps.group_id(event)?)?;
         Some((event, StatType::StepName.name(), AddedValue::from(&*group.name)))

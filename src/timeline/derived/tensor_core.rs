@@ -192,7 +192,7 @@ impl<'a, 'r> Deriver<'a, 'r> {
     fn write(mut self, timestamp_ns: i64) -> PlaneChanges {
         self.framework.reset();
         let mut write = |id, name, line: &mut DerivedLine| {
-            let events = std::mem::take(&mut line.events);
+            let events = line.take_events();
             NewLine { id, name, timestamp_ns, events }.write(&mut self.editor, []);
         };
         write(THREAD_ID_TF_OP, schema::FRAMEWORK_OP_LINE, &mut self.framework.ops);
