@@ -34,7 +34,8 @@ pub(super) const fn escaped_bytes(more: &[u8]) -> [bool; 256] {
     table
 }
 
-fn write_escape(out: &mut Vec<u8>, byte: u8) {
+/// Appends an escaped byte of ASCII.
+pub(super) fn write_escape(out: &mut Vec<u8>, byte: u8) {
     let short: &[u8] = match byte {
         0x08 => b"\\b",
         0x0C => b"\\f",

@@ -52,6 +52,7 @@ pub fn write_boolean(out: &mut Vec<u8>, value: bool) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn number(value: f64) -> String {
@@ -82,6 +83,15 @@ mod tests {
             (f64::NAN, "null"),
             (f64::NEG_INFINITY, "null"),
         ] {
+            assert_eq!(number(value), expected);
+        }
+    }
+
+    #[test]
+    fn seeded_numbers_as_recorded() {
+        for line in include_str!("../../tests/golden/render/table_numbers.tsv").lines() {
+            let (bits, expected) = line.split_once('\t').unwrap();
+            let value = f64::from_bits(u64::from_str_radix(bits, 16).unwrap());
             assert_eq!(number(value), expected);
         }
     }

@@ -185,6 +185,7 @@ fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
     fn g17(value: f64) -> String {
@@ -250,6 +251,28 @@ mod tests {
         {
             let expected = python_float::repr(picos as f64 / PICOS_PER_MICRO);
             assert_eq!(text(|out| write_micros_python(out, picos)), expected);
+        }
+    }
+
+    #[test]
+    fn seeded_numbers_as_recorded() {
+        for line in include_str!("../../tests/golden/render/numbers.tsv").lines() {
+            let columns: Vec<_> = line.split('\t').collect();
+            let [bits, repr, general, six, protobuf] = columns[..] else { panic!("{line}") };
+            let value = f64::from_bits(u64::from_str_radix(bits, 16).unwrap());
+            assert_eq!(python_float::repr(value), repr);
+            assert_eq!(g17(value), general);
+            assert_eq!(six_digits(value), six);
+            assert_eq!(text(|out| write_protobuf_double(out, value)), protobuf);
+        }
+    }
+
+    #[test]
+    fn protobuf_floats() {
+        for (value, expected) in
+            [(0.1_f32, "0.1"), (16_777_216.0, "16777216"), (1.0 / 3.0, "0.333333343"), (-0.0, "-0")]
+        {
+            assert_eq!(text(|out| write_protobuf_float(out, value)), expected);
         }
     }
 

@@ -206,9 +206,140 @@ impl Writer {
     }
 }
 
+/// Characters that protobuf escapes besides quotes and backslashes: what ends a tag of HTML, what
+/// cannot be seen, and what changes how the text around it is read.
+const ESCAPED: [(u32, u32); 18] = [
+    (0x00, 0x1F),
+    (0x3C, 0x3C),
+    (0x3E, 0x3E),
+    (0x7F, 0x9F),
+    (0xAD, 0xAD),
+    (0x600, 0x603),
+    (0x6DD, 0x6DD),
+    (0x70F, 0x70F),
+    (0x17B4, 0x17B5),
+    (0x200B, 0x200F),
+    (0x2028, 0x202E),
+    (0x2060, 0x2064),
+    (0x206A, 0x206F),
+    (0xFEFF, 0xFEFF),
+    (0xFFF9, 0xFFFB),
+    (0x1_D173, 0x1_D17A),
+    (0xE_0001, 0xE_0001),
+    (0xE_0020, 0xE_007F),
+];
+
 const IS_ESCAPED: [bool; 256] = json_text::escaped_bytes(b"<>\x7f");
 
 /// Appends `text` in double quotes.
 fn write_string(out: &mut Vec<u8>, text: &str) {
-    json_text::write_string(out, text.as_bytes(), &IS_ESCAPED);
+    out.push(b'"');
+    let mut plain = 0;
+    for (at, character) in text.char_indices().filter(|(_, character)| is_escaped(*character)) {
+        out.extend_from_slice(&text.as_bytes()[plain..at]);
+        plain = at + character.len_utf8();
+        if character.is_ascii() {
+            json_text::write_escape(out, character as u8);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                json_text::write_unit(out, *unit);
+            }
+        }
+    }
+    out.extend_from_slice(&text.as_bytes()[plain..]);
+    out.push(b'"');
+}
+
+fn is_escaped(character: char) -> bool {
+    if character.is_ascii() {
+        return IS_ESCAPED[character as usize];
+    }
+    let code = u32::from(character);
+    let range = ESCAPED.partition_point(|&(_, last)| last < code);
+    ESCAPED.get(range).is_some_and(|&(first, _)| first <= code)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn escapes_what_protobuf_escapes() {
+        let recorded = include_str!("../../tests/golden/render/escaped.tsv");
+        let ranges = recorded.lines().find_map(|line| line.strip_prefix("protobuf\t")).unwrap();
+        let ranges: Vec<_> = ranges
+            .split(' ')
+            .map(|range| {
+                let (first, last) = range.split_once('-').unwrap();
+                let [first, last] = [first, last].map(|hex| u32::from_str_radix(hex, 16).unwrap());
+                first..=last
+            })
+            .collect();
+        for character in
+            ('\u{1}'..='\u{ffff}').chain('\u{1d100}'..='\u{1d1ff}').chain('\u{e0000}'..='\u{e01ff}')
+        {
+            let expected = ranges.iter().any(|range| range.contains(&u32::from(character)));
+            assert_eq!(is_escaped(character), expected, "{character:?}");
+        }
+    }
+
+    #[test]
+    fn writes_escapes() {
+        let mut out = Vec::new();
+        write_string(&mut out, "a<b>\"\\\n\u{7f}\u{85}é\u{1d173}z");
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            r#""a\u003cb\u003e\"\\\n\u007f\u0085é\ud834\udd73z""#
+        );
+    }
+
+    fn write_all(json: &mut Writer) {
+        json.string("text", "");
+        json.boolean("flag", false);
+        json.double("double", 0.0);
+        json.double("minusZero", -0.0);
+        json.int32("count", 0);
+        json.int64("signed", 0);
+        json.uint64("unsigned", 0);
+        json.enumeration("kind", "UNKNOWN", true);
+        json.messages("items", &[] as &[()], |_, ()| {});
+        json.strings("names", &[] as &[&str]);
+        json.double_map("map", &[]);
+        json.message("child", |_| {});
+    }
+
+    #[test]
+    fn defaults() {
+        let mut json = Writer::new(Defaults::Printed);
+        write_all(&mut json);
+        assert_eq!(
+            String::from_utf8_lossy(&json.finish()),
+            concat!(
+                r#"{"text":"","flag":false,"double":0,"minusZero":-0,"count":0,"signed":"0","#,
+                r#""unsigned":"0","kind":"UNKNOWN","items":[],"names":[],"map":{},"child":{}}"#
+            )
+        );
+        let mut json = Writer::new(Defaults::Omitted);
+        write_all(&mut json);
+        assert_eq!(json.finish(), br#"{"minusZero":-0,"child":{}}"#);
+    }
+
+    #[test]
+    fn values() {
+        let mut json = Writer::new(Defaults::Omitted);
+        json.message_map("perHost", &[("a".to_owned(), 1), ("b".to_owned(), 0)], |json, id| {
+            json.int32("id", *id);
+            json.doubles("times", &[0.1, f64::NAN]);
+        });
+        json.int32s("ids", &[-1, 0]);
+        json.uint64("big", u64::MAX);
+        assert_eq!(
+            String::from_utf8_lossy(&json.finish()),
+            concat!(
+                r#"{"perHost":{"a":{"id":1,"times":[0.1,"NaN"]},"b":{"times":[0.1,"NaN"]}},"#,
+                r#""ids":[-1,0],"big":"18446744073709551615"}"#
+            )
+        );
+    }
 }

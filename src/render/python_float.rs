@@ -1,5 +1,8 @@
 //! Python's `repr` of a float: the fewest digits that read back as the same number.
 
+/// `10^16 > 2^53`: numbers with fewer digits are further apart than two neighbours.
+const MIN_TIED_DIGITS: usize = 16;
+
 /// The digits as `json.dumps` and `repr` write them; `inf`, `-inf` and `nan` as `repr` does.
 pub fn repr(value: f64) -> String {
     if value.is_nan() {
@@ -9,7 +12,17 @@ pub fn repr(value: f64) -> String {
         return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
     }
     // Rust's exponent form has the same shortest digits: `-1.2345e-7`.
-    let scientific = format!("{value:e}");
+    let mut scientific = format!("{value:e}");
+    // Only with this many digits can the number lie halfway between two of the fewest digits; Python
+    // takes the even one then.
+    let digit_count =
+        scientific.bytes().take_while(|&b| b != b'e').filter(u8::is_ascii_digit).count();
+    if digit_count >= MIN_TIED_DIGITS {
+        let rounded = format!("{value:.*e}", digit_count - 1);
+        if rounded.parse() == Ok(value) {
+            scientific = rounded;
+        }
+    }
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let (sign, mantissa) =
@@ -58,6 +71,9 @@ mod tests {
             (123_456.789, "123456.789"),
             (9_007_199_254_740_993.0, "9007199254740992.0"),
             (5e-324, "5e-324"),
+            (271_065_914_603_534.125, "271065914603534.12"),
+            (600_000_000_000_000.25, "600000000000000.2"),
+            (600_000_000_000_000.75, "600000000000000.8"),
             (f64::MAX, "1.7976931348623157e+308"),
         ] {
             assert_eq!(repr(value), text);
