@@ -1,5 +1,6 @@
 //! The statistics of one host (`ConvertXSpaceToOpStats`).
 
+use super::kernel_stats::{combine_kernel_reports, kernel_reports};
 use super::model::{KernelReport, OpMetrics, OpStats, Parts, StepInfo};
 use crate::timeline::Timeline;
 use std::sync::Arc;
@@ -7,8 +8,11 @@ use std::sync::Arc;
 impl OpStats {
     /// Some parts of the statistics of a host.
     pub fn of_host(timeline: &Timeline, parts: Parts) -> Self {
-        let _ = timeline;
-        Self { parts, ..Self::default() }
+        let mut stats = Self { parts, ..Self::default() };
+        if parts.contains(Parts::KERNELS) {
+            stats.kernel_reports = Arc::new(kernel_reports(timeline));
+        }
+        stats
     }
 
     /// Takes parts from another `OpStats` of the same host or hosts.
@@ -43,7 +47,13 @@ impl OpStats {
     pub fn combine(hosts: &[Arc<OpStats>]) -> Arc<Self> {
         match hosts {
             [host] => Arc::clone(host),
-            _ => Arc::default(),
+            _ => {
+                let kernels = hosts.iter().map(|host| host.kernel_reports.as_slice());
+                Arc::new(Self {
+                    kernel_reports: Arc::new(combine_kernel_reports(kernels)),
+                    ..Self::default()
+                })
+            }
         }
     }
 

@@ -4,7 +4,10 @@
 
 mod db_builder;
 mod host;
+mod kernel_launch;
+mod kernel_stats;
 pub mod model;
 
 pub use db_builder::{OpMetricsDbBuilder, combine_memory_accessed, combine_op, copy_metadata};
+pub use kernel_stats::{OpKernels, combine_kernel_reports, kernel_reports, kernels_by_op_name};
 pub use model::*;

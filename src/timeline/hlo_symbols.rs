@@ -46,6 +46,17 @@ impl Symbol<'_> {
         format!("{}:{}", self.op_name, self.op_type)
     }
 
+    /// `name:type`; empty where both are, except for the arguments and results of a TensorFlow
+    /// cluster (`TfOpFullname`).
+    pub fn tf_op_full_name(&self) -> String {
+        let op_type = match (self.op_type, self.op_name) {
+            ("", "") => return String::new(),
+            ("", name @ ("XLA_Args" | "XLA_Retvals")) => name,
+            (op_type, _) => op_type,
+        };
+        format!("{}:{op_type}", self.op_name)
+    }
+
     /// `file:line`, the file without its folders; empty where unknown.
     pub fn source_info(&self) -> String {
         if self.source_file.is_empty() {

@@ -3,6 +3,7 @@
 //! A tool knows nothing of HTTP or of the command line; both doors call [`answer`].
 
 mod hosts;
+mod kernel_stats;
 mod modules;
 mod profiles;
 mod registry;

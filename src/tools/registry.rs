@@ -1,6 +1,6 @@
 //! The one table of tools.
 
-use super::{Answer, Profiles, Request, ToolError, trace_viewer};
+use super::{Answer, Profiles, Request, ToolError, kernel_stats, trace_viewer};
 use crate::hlo;
 use crate::session::Session;
 use crate::tools::ProfileError;
@@ -75,7 +75,7 @@ pub const TOOLS: &[Tool] = {
         tool_row("graph_viewer", HloProto, Each, None),
         tool_row("op_profile", Always, Each, None),
         tool_row("input_pipeline_analyzer", Always, EachAndAll, None),
-        tool_row("kernel_stats", GpuPlane, EachAndAll, None),
+        tool_row("kernel_stats", GpuPlane, EachAndAll, Some(kernel_stats::answer)),
         tool_row("memory_profile", Always, Each, None),
         tool_row("memory_viewer", HloProto, Each, None),
         tool_row("roofline_model", Always, Each, None),
