@@ -189,7 +189,7 @@ pub fn combine_memory_accessed(src: &[MemoryAccessed], dst: &mut Vec<MemoryAcces
         };
         match dst.iter_mut().rev().find(is_same) {
             Some(dst) => {
-                dst.bytes_accessed = dst.bytes_accessed.wrapping_add(access.bytes_accessed)
+                dst.bytes_accessed = dst.bytes_accessed.wrapping_add(access.bytes_accessed);
             }
             None => dst.push(*access),
         }
