@@ -19,6 +19,11 @@ impl OpMetricsDbBuilder {
         Self::default()
     }
 
+    /// Adds below the ops of a database; XProf does not look them up, so they stay as they are.
+    pub fn below(db: OpMetricsDb) -> Self {
+        Self { db, ..Self::default() }
+    }
+
     /// What was built.
     pub fn finish(self) -> OpMetricsDb {
         self.db

@@ -205,9 +205,10 @@ pub fn disaggregated_serving_latency(
         total_ps += step.timespan().duration_ps as f64;
     }
     (count > 0).then(|| DisaggregatedServingLatency {
-        decode_step_time_avg_us: Some(pico_to_micro(
-            super::units::wrapping_u64(safe_divide(total_ps, count as f64)),
-        )),
+        decode_step_time_avg_us: Some(pico_to_micro(super::units::wrapping_u64(safe_divide(
+            total_ps,
+            count as f64,
+        )))),
         num_decode_steps: count,
     })
 }

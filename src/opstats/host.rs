@@ -1,16 +1,46 @@
 //! The statistics of one host (`ConvertXSpaceToOpStats`).
 
-use super::kernel_stats::{combine_kernel_reports, kernel_reports};
-use super::model::{KernelReport, OpMetrics, OpStats, Parts, StepInfo};
+use super::db_builder::OpMetricsDbBuilder;
+use super::facts::{self, DevicePlanes};
+use super::host_ops::ops_of_host;
+use super::kernel_stats::kernel_reports;
+use super::model::{KernelReport, OpMetrics, OpMetricsDb, OpStats, Parts, StepInfo};
+use super::tpu_ops::ops_of_tensor_cores;
 use crate::timeline::Timeline;
+use crate::xplane::schema::HOST_THREADS_PLANE;
 use std::sync::Arc;
 
 impl OpStats {
     /// Some parts of the statistics of a host.
     pub fn of_host(timeline: &Timeline, parts: Parts) -> Self {
-        let mut stats = Self { parts, ..Self::default() };
+        let devices = DevicePlanes::of(timeline);
+        let mut stats = Self {
+            parts,
+            perf_env: devices
+                .planes
+                .first()
+                .map(|&plane| facts::perf_env(plane))
+                .unwrap_or_default(),
+            run_environment: facts::run_environment(timeline),
+            core_id_to_details: facts::core_details(timeline, &devices),
+            diagnostics: facts::diagnostics(timeline.space()),
+            performance_counters: facts::performance_counters(timeline),
+            ..Self::default()
+        };
+        if parts.contains(Parts::DEVICE_OPS) {
+            stats.device_op_metrics_db = Arc::new(device_ops(&devices));
+        }
+        if parts.contains(Parts::HOST_OPS)
+            && let Some(host) = timeline.plane_named(HOST_THREADS_PLANE)
+        {
+            stats.host_op_metrics_db = Arc::new(ops_of_host(host));
+        }
         if parts.contains(Parts::KERNELS) {
             stats.kernel_reports = Arc::new(kernel_reports(timeline));
+        }
+        if parts.contains(Parts::PROGRAMS) {
+            stats.disaggregated_serving_latency =
+                facts::disaggregated_serving_latency(timeline, &devices);
         }
         stats
     }
@@ -38,23 +68,9 @@ impl OpStats {
         }
         if is_new(Parts::PROGRAMS) {
             self.programs = Arc::clone(&other.programs);
+            self.disaggregated_serving_latency = other.disaggregated_serving_latency;
         }
         self.parts = self.parts | other.parts;
-    }
-
-    /// The statistics of several hosts, in the order of the session, as one. A single host is
-    /// shared as it is.
-    pub fn combine(hosts: &[Arc<OpStats>]) -> Arc<Self> {
-        match hosts {
-            [host] => Arc::clone(host),
-            _ => {
-                let kernels = hosts.iter().map(|host| host.kernel_reports.as_slice());
-                Arc::new(Self {
-                    kernel_reports: Arc::new(combine_kernel_reports(kernels)),
-                    ..Self::default()
-                })
-            }
-        }
     }
 
     /// Bytes in memory, about.
@@ -71,6 +87,17 @@ impl OpStats {
             + of_steps.sum::<usize>()
             + self.kernel_reports.len() * size_of::<KernelReport>()
     }
+}
+
+/// The ops of all devices together.
+fn device_ops(devices: &DevicePlanes<'_>) -> OpMetricsDb {
+    let mut all = OpMetricsDbBuilder::new();
+    if devices.is_tpu {
+        for db in ops_of_tensor_cores(&devices.planes) {
+            all.combine(&db, true);
+        }
+    }
+    all.finish()
 }
 
 /// Bytes of the texts of an op, about.

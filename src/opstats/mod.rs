@@ -2,12 +2,20 @@
 //! ([`OpStats::of_host`]) or of several together ([`OpStats::combine`]). XProf calls it
 //! `ConvertXSpaceToOpStats` and `CombineAllOpStats`.
 
+mod combine;
 mod db_builder;
+mod event_ops;
+pub mod facts;
+pub mod gpu_models;
 mod host;
+mod host_ops;
 mod kernel_launch;
 mod kernel_stats;
 pub mod model;
+mod tpu_ops;
+pub mod units;
 
+pub use combine::global_core_id;
 pub use db_builder::{OpMetricsDbBuilder, combine_memory_accessed, combine_op, copy_metadata};
 pub use kernel_stats::{OpKernels, combine_kernel_reports, kernel_reports, kernels_by_op_name};
 pub use model::*;

@@ -49,7 +49,8 @@ pub fn gibibytes_per_second(bytes: f64, nanoseconds: f64) -> f64 {
 /// does not fit at all becomes 2^63.
 pub fn wrapping_u64(value: f64) -> u64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-    let signed = |value: f64| if (-LIMIT..LIMIT).contains(&value) { value as i64 } else { i64::MIN };
+    let signed =
+        |value: f64| if (-LIMIT..LIMIT).contains(&value) { value as i64 } else { i64::MIN };
     let low = signed(value);
     let high = signed(value - LIMIT);
     (low | (high & (low >> 63))) as u64

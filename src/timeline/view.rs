@@ -266,6 +266,11 @@ impl<'a> LineView<'a> {
         self.data.timestamp_ns.wrapping_mul(1000)
     }
 
+    /// Whether an event of the line can have this stat, of the file or added; marks aside.
+    pub fn may_have_stat(self, metadata_id: Option<i64>) -> bool {
+        metadata_id.is_some_and(|id| self.has_edits() || self.has_file_stat([id]))
+    }
+
     /// The event at a place.
     #[inline]
     pub fn event(self, place: usize) -> EventView<'a> {
@@ -505,6 +510,12 @@ impl<'a> EventMetadataView<'a> {
     /// Ids of the metadata of events under this one.
     pub fn children(self) -> &'a [i64] {
         self.file().map_or(&[], |entry| entry.children())
+    }
+
+    /// The metadata of events under this one; empty metadata where an id is in no table.
+    pub fn child_metadata(self) -> impl Iterator<Item = Self> + use<'a> {
+        let plane = self.plane;
+        self.children().iter().map(move |&id| Self { plane, index: plane.metadata_index(id) })
     }
 
     /// Stats that hold for all events of this metadata.
