@@ -2,6 +2,8 @@
 //!
 //! A tool knows nothing of HTTP or of the command line; both doors call [`answer`].
 
+mod framework_op_stats;
+mod hlo_stats;
 mod hosts;
 mod kernel_stats;
 mod modules;

@@ -1,6 +1,7 @@
 //! The one table of tools.
 
-use super::{Answer, Profiles, Request, ToolError, kernel_stats, trace_viewer};
+use super::{Answer, Profiles, Request, ToolError};
+use super::{framework_op_stats, hlo_stats, kernel_stats, trace_viewer};
 use crate::hlo;
 use crate::session::Session;
 use crate::tools::ProfileError;
@@ -81,8 +82,8 @@ pub const TOOLS: &[Tool] = {
         tool_row("roofline_model", Always, Each, None),
         tool_row("perf_counters", CounterValue, Each, None),
         tool_row("pod_viewer", Never, AllOnly, None),
-        tool_row("framework_op_stats", Always, EachAndAll, None),
-        tool_row("hlo_stats", Always, Each, None),
+        tool_row("framework_op_stats", Always, EachAndAll, Some(framework_op_stats::answer)),
+        tool_row("hlo_stats", Always, Each, Some(hlo_stats::answer)),
         tool_row("inference_profile", Never, Each, None),
         tool_row("megascale_stats", Megascale, EachAndAll, None),
         tool_row("kernel_utilization", CounterValue, Each, None),

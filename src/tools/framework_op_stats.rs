@@ -1,0 +1,146 @@
+//! `framework_op_stats`: two tables of the framework's ops on devices and hosts, with and without
+//! the time when nothing ran (`ConvertOpStatsToTfStats`).
+
+use super::{Answer, Request, ToolError};
+use crate::opstats::rates::{ExecutionTimes, Rates, Standing, sorted_ops};
+use crate::opstats::units::{pico_to_micro, safe_divide};
+use crate::opstats::{
+    KernelReport, ModelTracker, OpMetrics, OpMetricsDb, OpStats, Parts, framework_ops,
+};
+use crate::render::data_table::{DataTable, join};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+/// Rows of each side that are shown.
+const MAX_OPS: usize = 500;
+
+const COLUMNS: [(&str, &str, &str); 17] = [
+    ("rank", "number", "Rank"),
+    ("host_or_device", "string", "Host/device"),
+    ("type", "string", "Operation Type"),
+    ("operation", "string", "Operation Name"),
+    ("occurrences", "number", "#Occurrences"),
+    ("total_time", "number", "Total time (us)"),
+    ("avg_time", "number", "Avg. time (us)"),
+    ("total_self_time", "number", "Total self-time (us)"),
+    ("avg_self_time", "number", "Avg. self-time (us)"),
+    ("device_total_self_time_percent", "number", "Total self-time on Device (%)"),
+    (
+        "device_cumulative_total_self_time_percent",
+        "number",
+        "Cumulative total-self time on Device (%)",
+    ),
+    ("host_total_self_time_percent", "number", "Total self-time on Host (%)"),
+    ("Host_cumulative_total_self_time_percent", "number", "Cumulative total-self time on Host (%)"),
+    ("measured_flop_rate", "number", "Normalized FLOP Rate (FLOPs/s)"),
+    ("model_flop_rate", "number", "Model FLOP Rate (GFLOP/s)"),
+    ("measured_memory_bw", "number", "Measured Memory BW (GBytes/Sec)"),
+    ("operational_intensity", "number", "Operational Intensity (FLOPs/Byte)"),
+];
+
+/// Answers for one host or several together.
+pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
+    let parts = Parts::DEVICE_OPS | Parts::HOST_OPS | Parts::KERNELS;
+    let stats = request.profiles.session_op_stats(request.session, parts)?;
+    let ops = Ops {
+        device: framework_ops(&stats.device_op_metrics_db, true),
+        tensor_core_shares: tensor_core_shares(&stats.kernel_reports),
+        stats: &stats,
+    };
+    let body = join([ops.table(false), ops.table(true)]);
+    Ok(Answer { body, content_type: "application/json", reason: None })
+}
+
+/// What both tables show.
+struct Ops<'a> {
+    device: OpMetricsDb,
+    tensor_core_shares: HashMap<&'a str, f64, RandomState>,
+    stats: &'a OpStats,
+}
+
+/// Share of the kernels' time that uses tensor cores, by op (`GroupKernelReportsByOpName`).
+fn tensor_core_shares(reports: &[KernelReport]) -> HashMap<&str, f64, RandomState> {
+    let mut times: HashMap<&str, (u64, u64), RandomState> = HashMap::default();
+    for report in reports {
+        let (tensor_core_ns, total_ns) = times.entry(&report.op_name).or_default();
+        *total_ns = total_ns.wrapping_add(report.total_duration_ns);
+        if report.is_kernel_using_tensor_core {
+            *tensor_core_ns = tensor_core_ns.wrapping_add(report.total_duration_ns);
+        }
+    }
+    let share = |(tensor_core_ns, total_ns)| safe_divide(tensor_core_ns as f64, total_ns as f64);
+    times.into_iter().map(|(op, times)| (op, share(times))).collect()
+}
+
+impl Ops<'_> {
+    fn table(&self, exclude_idle: bool) -> DataTable {
+        let mut table = DataTable::new(&COLUMNS);
+        if self.has_gpu() {
+            let label = "GPU TensorCore utilization";
+            table.column("gpu_tensorcore_utilization", "number", label);
+        }
+        table.column("bound_by", "string", "Bound by");
+        table.column("eager", "string", "Execution mode");
+        let mut model = ModelTracker::default();
+        let mut rank = 0;
+        for (on_device, db) in [(true, &self.device), (false, &*self.stats.host_op_metrics_db)] {
+            let all_us = pico_to_micro(db.total_time_ps(exclude_idle));
+            let mut standing = Standing { rank, ..Standing::default() };
+            for op in sorted_ops(db, MAX_OPS) {
+                if exclude_idle && op.is_idle() {
+                    continue;
+                }
+                let times = ExecutionTimes::of(op);
+                standing = standing.next(times.total_self_us, all_us);
+                self.write(&mut table, op, times, standing, on_device);
+                model.process_op(&op.name, &op.category);
+            }
+            rank = standing.rank;
+        }
+        let task = if model.is_training() { "Training" } else { "Inference" };
+        table.property("task_type", task);
+        table.property("architecture_type", "Unknown");
+        table
+    }
+
+    fn has_gpu(&self) -> bool {
+        self.stats.run_environment.device_type.contains("GPU")
+    }
+
+    fn write(
+        &self,
+        table: &mut DataTable,
+        op: &OpMetrics,
+        times: ExecutionTimes,
+        standing: Standing,
+        on_device: bool,
+    ) {
+        let rates = Rates::of(op, &self.stats.perf_env, self.stats.run_environment.hardware_type);
+        let Standing { self_fraction, cumulative_self_fraction, .. } = standing;
+        table.row();
+        table.number(standing.rank as f64);
+        table.text(if on_device { "Device" } else { "Host" });
+        table.text(&op.category);
+        table.text(&op.name);
+        table.number(f64::from(op.occurrences));
+        table.number(times.total_us);
+        table.number(times.average_us);
+        table.number(times.total_self_us);
+        table.number(times.average_self_us);
+        let here = [self_fraction, cumulative_self_fraction];
+        let [device, host] = if on_device { [here, [0.0; 2]] } else { [[0.0; 2], here] };
+        for share in device.into_iter().chain(host) {
+            table.number(share);
+        }
+        table.number(rates.measured_flop_rate);
+        table.number(rates.model_flop_rate);
+        table.number(rates.measured_memory_bw);
+        table.number(rates.operational_intensity);
+        if self.has_gpu() {
+            let share = self.tensor_core_shares.get(&*op.name).filter(|_| on_device);
+            table.number(share.copied().unwrap_or(0.0));
+        }
+        table.text(rates.bound_by);
+        table.text(if op.is_eager { "Eager" } else { "Function" });
+    }
+}
