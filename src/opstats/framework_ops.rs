@@ -23,7 +23,7 @@ pub fn framework_ops(device: &OpMetricsDb, with_idle: bool) -> OpMetricsDb {
     }
     let total_op_time_ps = device.total_op_time_ps;
     let total_time_ps = if with_idle { device.total_time_ps } else { total_op_time_ps };
-    OpMetricsDb { total_op_time_ps, total_time_ps, ..ops.finish() }
+    OpMetricsDb { total_time_ps, total_op_time_ps, ..ops.finish() }
 }
 
 fn add(ops: &mut OpMetricsDbBuilder, name: &str, op_type: &str, src: &OpMetrics) {

@@ -105,7 +105,7 @@ fn stage_op<'a>(name: &'a str, category: &'a str, stage: i64) -> HostOp<'a> {
     HostOp { name, op_type, stage }
 }
 
-fn stat_of<'a>(event: EventView<'a>, id: Option<i64>) -> Option<StatView<'a>> {
+fn stat_of(event: EventView<'_>, id: Option<i64>) -> Option<StatView<'_>> {
     let id = id?;
     event.stats().find(|stat| stat.metadata_id == id)
 }
