@@ -5,10 +5,10 @@ use super::{Answer, Request, ToolError};
 use crate::opstats::rates::{ExecutionTimes, Rates, Standing, sorted_ops};
 use crate::opstats::units::{pico_to_micro, safe_divide};
 use crate::opstats::{
-    KernelReport, ModelTracker, OpMetrics, OpMetricsDb, OpStats, Parts, framework_ops,
+    ModelTracker, OpKernels, OpMetrics, OpMetricsDb, OpStats, Parts, framework_ops,
+    kernels_by_op_name,
 };
 use crate::render::data_table::{DataTable, join};
-use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// Rows of each side that are shown.
@@ -44,7 +44,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let stats = request.profiles.session_op_stats(request.session, parts)?;
     let ops = Ops {
         device: framework_ops(&stats.device_op_metrics_db, true),
-        tensor_core_shares: tensor_core_shares(&stats.kernel_reports),
+        kernels: kernels_by_op_name(&stats.kernel_reports),
         stats: &stats,
     };
     let body = join([ops.table(false), ops.table(true)]);
@@ -54,22 +54,8 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
 /// What both tables show.
 struct Ops<'a> {
     device: OpMetricsDb,
-    tensor_core_shares: HashMap<&'a str, f64, RandomState>,
+    kernels: HashMap<&'a str, OpKernels>,
     stats: &'a OpStats,
-}
-
-/// Share of the kernels' time that uses tensor cores, by op (`GroupKernelReportsByOpName`).
-fn tensor_core_shares(reports: &[KernelReport]) -> HashMap<&str, f64, RandomState> {
-    let mut times: HashMap<&str, (u64, u64), RandomState> = HashMap::default();
-    for report in reports {
-        let (tensor_core_ns, total_ns) = times.entry(&report.op_name).or_default();
-        *total_ns = total_ns.wrapping_add(report.total_duration_ns);
-        if report.is_kernel_using_tensor_core {
-            *tensor_core_ns = tensor_core_ns.wrapping_add(report.total_duration_ns);
-        }
-    }
-    let share = |(tensor_core_ns, total_ns)| safe_divide(tensor_core_ns as f64, total_ns as f64);
-    times.into_iter().map(|(op, times)| (op, share(times))).collect()
 }
 
 impl Ops<'_> {
@@ -137,8 +123,11 @@ impl Ops<'_> {
         table.number(rates.measured_memory_bw);
         table.number(rates.operational_intensity);
         if self.has_gpu() {
-            let share = self.tensor_core_shares.get(&*op.name).filter(|_| on_device);
-            table.number(share.copied().unwrap_or(0.0));
+            let kernels = self.kernels.get(&*op.name).filter(|_| on_device);
+            table.number(kernels.map_or(0.0, |kernels| {
+                let total_ns = kernels.total_duration_ns as f64;
+                safe_divide(kernels.tensor_core_duration_ns as f64, total_ns)
+            }));
         }
         table.text(rates.bound_by);
         table.text(if op.is_eager { "Eager" } else { "Function" });
