@@ -110,6 +110,8 @@ pub struct Track {
     pub(super) times: Times,
     /// For each event the greatest [`Track::times`] so far; `None` where these are its own.
     pub effective: Option<Vec<(u64, u64)>>,
+    /// How many events of the track start at one time, at most; counts only where it is sorted.
+    pub(super) most_equal_starts: usize,
     /// Flows by event, sorted.
     pub flows: Vec<(u32, Flow)>,
     pub(super) origins: Origins,

@@ -48,6 +48,12 @@ pub fn of(tracks: &[Track], wanted: &[Vec<u32>]) -> Vec<Vec<u16>> {
     serials
 }
 
+/// Whether some event may have a serial that does not fit a byte.
+pub fn may_drop(tracks: &[Track]) -> bool {
+    let most: usize = tracks.iter().map(|track| track.most_equal_starts).sum();
+    most >= usize::from(DROPPED) || tracks.iter().any(|track| track.effective.is_some())
+}
+
 /// Times that cut the wanted events into slices of about equal size.
 fn time_cuts(tracks: &[Track], wanted: &[Vec<u32>]) -> Vec<u64> {
     const STEP: usize = 64;
@@ -84,14 +90,28 @@ fn count_near(tracks: &[Track], wanted: &[&[u32]]) -> Vec<Serial> {
         .collect();
     times.sort_unstable();
     times.dedup();
-    let Some(&first) = times.first() else { return Vec::new() };
-    let mut places: Vec<Place> = Vec::with_capacity(times.len());
+    let (Some(&first), Some(&last)) = (times.first(), times.last()) else { return Vec::new() };
+    let mut places: Vec<Place> = Vec::with_capacity(2 * times.len());
     for (number, track) in tracks.iter().enumerate() {
-        let mut at = track.first_from(0, first);
+        let mut add = |time, at| {
+            places.push((time, !track.duration(at), number as u32, at as u32));
+        };
+        let from = track.first_from(0, first);
+        let to = track.first_after(last);
+        if to - from < times.len() {
+            for at in from..to {
+                let time = track.timestamp(at);
+                if times.binary_search(&time).is_ok() {
+                    add(time, at);
+                }
+            }
+            continue;
+        }
+        let mut at = from;
         for &time in &times {
             at = track.first_from(at, time);
-            while at < track.len() && track.timestamp(at) == time {
-                places.push((time, !track.duration(at), number as u32, at as u32));
+            while at < to && track.timestamp(at) == time {
+                add(time, at);
                 at += 1;
             }
         }

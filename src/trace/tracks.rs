@@ -152,10 +152,19 @@ impl Growing {
             start_ps: self.start_ps,
             times: self.times,
             effective: None,
+            most_equal_starts: 0,
             flows: self.flows,
             origins: Origins { pieces: self.pieces },
         };
-        let is_sorted = (1..track.len()).all(|at| track.times(at - 1) <= track.times(at));
+        let mut is_sorted = true;
+        let (mut before, mut equals) = ((0, 0), 0);
+        for at in 0..track.len() {
+            let times = track.times(at);
+            is_sorted &= before <= times;
+            equals = if before.0 == times.0 { equals + 1 } else { 1 };
+            track.most_equal_starts = track.most_equal_starts.max(equals);
+            before = times;
+        }
         if !is_sorted {
             let mut latest = (0, 0);
             let effective = (0..track.len()).map(|at| {

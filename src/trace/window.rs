@@ -9,6 +9,7 @@ use super::joint;
 use super::levels::{self, Levels, is_flow_mid};
 use super::options::{TraceOptions, f64_to_u64};
 use super::select::{Chosen, with_serials};
+use super::serials;
 use super::visibility::{FlowStates, Row};
 use rayon::prelude::*;
 use std::sync::{Arc, PoisonError};
@@ -102,8 +103,10 @@ impl<'a> Window<'a> {
                 None => self.overlapping(track),
             })
             .collect();
-        let mut events = with_serials(tracks, &candidates);
-        drop(candidates);
+        // Events that XProf does not store hide no others; mostly all are stored.
+        let may_drop = serials::may_drop(tracks);
+        let mut events =
+            if may_drop { with_serials(tracks, &candidates) } else { without_serials(candidates) };
         let in_order = events
             .par_iter_mut()
             .zip(tracks)
@@ -119,7 +122,7 @@ impl<'a> Window<'a> {
         if thins_out && !self.is_instant() {
             self.thin_out(&mut events);
         }
-        Some(events)
+        Some(if may_drop { events } else { numbered(tracks, events) })
     }
 
     /// The events of a track that overlap the window.
@@ -237,6 +240,37 @@ impl<'a> Window<'a> {
                 && (self.resolution_ps == 0
                     || row.visible(time, duration, flow, self.resolution_ps, flows)))
     }
+}
+
+/// Events that are not numbered yet.
+fn without_serials(events: Vec<Vec<u32>>) -> Vec<Vec<Chosen>> {
+    let chosen = |at| Chosen { at, serial: 0 };
+    let of_track = |events: Vec<u32>| events.into_iter().map(chosen).collect();
+    events.into_iter().map(of_track).collect()
+}
+
+/// The same events in the same order with their serials.
+fn numbered(tracks: &[Track], mut events: Vec<Vec<Chosen>>) -> Vec<Vec<Chosen>> {
+    let wanted: Vec<Vec<u32>> = events
+        .iter()
+        .map(|events| {
+            let mut wanted: Vec<u32> = events.iter().map(|chosen| chosen.at).collect();
+            // Equal times may stand in another order.
+            wanted.sort_unstable();
+            wanted
+        })
+        .collect();
+    let serials = serials::of(tracks, &wanted);
+    for ((events, wanted), serials) in events.iter_mut().zip(&wanted).zip(&serials) {
+        for (place, chosen) in events.iter_mut().enumerate() {
+            let place = match wanted.get(place) {
+                Some(&at) if at == chosen.at => place,
+                _ => wanted.partition_point(|&at| at < chosen.at),
+            };
+            chosen.serial = serials[place] as u8;
+        }
+    }
+    events
 }
 
 impl TraceIndex {

@@ -49,10 +49,6 @@ impl DerivedEvents {
         place as u32 + 1
     }
 
-    pub fn span(&self, event: usize) -> Timespan {
-        Timespan { begin_ps: self.begin_ps[event], duration_ps: self.duration_ps.get(event) as u64 }
-    }
-
     fn set_span(&mut self, event: usize, span: Timespan) {
         self.begin_ps[event] = span.begin_ps;
         self.duration_ps.set(event, span.duration_ps as i64);
@@ -257,8 +253,8 @@ mod tests {
         let events = line.take_events();
         (0..events.len())
             .map(|event| {
-                let span = events.span(event);
-                (events.metadata[event], span.begin_ps, span.duration_ps)
+                let duration_ps = events.duration_ps.get(event) as u64;
+                (events.metadata[event], events.begin_ps[event], duration_ps)
             })
             .collect()
     }

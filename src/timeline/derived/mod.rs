@@ -7,6 +7,7 @@ mod gather;
 mod host_offload;
 mod launches;
 mod line;
+mod merge;
 mod new_line;
 mod order;
 mod scope_ranges;

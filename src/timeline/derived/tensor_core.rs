@@ -9,6 +9,7 @@ use super::framework_ops::{FrameworkLines, FrameworkOps, OpNumber};
 use super::gather::{Gathered, gather};
 use super::host_offload::{self, End, Offload, Rows, Seen};
 use super::line::{Context, DerivedEvents, DerivedLine};
+use super::merge::SortedLines;
 use super::new_line::{EventStat, NewLine};
 use super::order::{Timed, sort_as_xprof, sort_by_time};
 use crate::timeline::{
@@ -43,7 +44,7 @@ impl Recipe<'_> {
     }
 
     /// Whether two events of equal times can be swapped.
-    fn equals(&self, other: &Self) -> bool {
+    pub fn equals(&self, other: &Self) -> bool {
         self.tf_op == other.tf_op
             && self.source == other.source
             && self.offload == other.offload
@@ -109,8 +110,22 @@ pub(super) struct CoreLines {
 
 /// Derives the lines of one core.
 pub(super) fn derive(plane: PlaneView<'_>) -> CoreLines {
-    let mut recipes = Recipes::read(plane);
+    let recipes = Recipes::read(plane);
     let start_ns = plane.start_timestamp_ns();
+    if let Some(lines) = SortedLines::of(plane, &recipes.all) {
+        let marks = plane.data.groups.iter().copied().map(Some);
+        let groups: Vec<Option<i64>> = std::iter::once(None).chain(marks).collect();
+        let mut deriver = Deriver::new(plane, &recipes);
+        if lines.walk(&recipes.all, |event| deriver.add(event, &groups)).is_ok() {
+            let sorted_lines = lines.sorted_lines;
+            return CoreLines { changes: deriver.write(start_ns), sorted_lines };
+        }
+    }
+    derive_from_all(plane, start_ns, recipes)
+}
+
+/// The same where the events have to be gathered and sorted.
+fn derive_from_all<'a>(plane: PlaneView<'a>, start_ns: i64, mut recipes: Recipes<'a>) -> CoreLines {
     let mut gathered = gather(plane, start_ns, &mut recipes, true);
     let differ = |a: &Gathered, b: &Gathered| {
         let (a_recipe, b_recipe) = (recipe(&recipes, *a), recipe(&recipes, *b));
