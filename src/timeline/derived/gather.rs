@@ -74,17 +74,19 @@ struct Wanted {
     types: Vec<StatType>,
 }
 
-/// Reads the events: those that add something to derived lines, or all. Recipes of events with
+/// Reads the events of some lines: those that add something to derived lines, or all. Recipes of events with
 /// stats of their own are added to `recipes`.
 pub(super) fn gather<'a>(
     plane: PlaneView<'a>,
     start_ns: i64,
     recipes: &mut Recipes<'a>,
     only_relevant: bool,
+    is_wanted: impl Fn(LineView<'a>) -> bool,
 ) -> Events {
     let wanted = Wanted::of_plane(plane);
     let tasks: Vec<(LineView<'a>, Range<usize>)> = plane
         .lines()
+        .filter(|&line| is_wanted(line))
         .flat_map(|line| {
             let count = line.event_count();
             (0..count)

@@ -1,9 +1,9 @@
-//! Walks the events of a TPU core in the order of time without gathering them: its lines are mostly
-//! sorted already, so they are merged as they are.
+//! Walks the events of a TPU core in the order of time without gathering most of them: its lines are
+//! mostly sorted already, so they are merged as they are.
 
-use super::gather::Gathered;
+use super::gather::{Events, Gathered, gather};
 use super::order::Timed;
-use super::tensor_core::Recipe;
+use super::tensor_core::{Recipe, Recipes};
 use crate::timeline::model::MetadataIndex;
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{LineView, PlaneView};
@@ -11,9 +11,15 @@ use crate::xplane::Times;
 use crate::xplane::schema::{StatType, THREAD_ID_SOURCE, THREAD_ID_TF_NAME_SCOPE, THREAD_ID_TF_OP};
 use rayon::prelude::*;
 
-/// The lines of a core that add something to its derived lines, each in the order of time.
+/// The events of a core that add something to its derived lines, line by line in the order of time.
 pub(super) struct SortedLines<'a> {
     lines: Vec<Cursor<'a>>,
+    /// Those of lines whose events have stats of their own that count.
+    special: Vec<Timed<Gathered>>,
+    /// How many recipes stand for metadata.
+    metadata_recipes: usize,
+    /// See [`super::gather::Events`].
+    pub groups: Vec<Option<i64>>,
     /// For each line of the core whether its events are in nesting order.
     pub sorted_lines: Vec<bool>,
 }
@@ -37,39 +43,38 @@ struct Survey {
 }
 
 impl<'a> SortedLines<'a> {
-    /// The lines, where they can be merged as they are: those that count are sorted, and nothing of
-    /// their events' own stats matters.
-    pub fn of(plane: PlaneView<'a>, recipes: &[Recipe<'a>]) -> Option<Self> {
-        let ids = |stat_types: [StatType; 2]| -> Vec<i64> {
-            stat_types.into_iter().flat_map(|stat_type| plane.stat_ids(stat_type)).collect()
+    /// The lines, where they can be merged as they are: those that count are sorted. Recipes of
+    /// events with stats of their own are added to `recipes`.
+    pub fn of(plane: PlaneView<'a>, start_ns: i64, recipes: &mut Recipes<'a>) -> Option<Self> {
+        let own_stats =
+            [StatType::TfOp, StatType::SourceInfo, StatType::IsAsync, StatType::GroupId];
+        let own_stats: Vec<i64> =
+            own_stats.into_iter().flat_map(|stat_type| plane.stat_ids(stat_type)).collect();
+        let has_groups = recipes.all.iter().any(|recipe| recipe.group_id.is_some());
+        let is_special = |line: LineView<'_>| {
+            // XProf has moved the start of its derived lines by the time it reads events.
+            [THREAD_ID_TF_OP, THREAD_ID_TF_NAME_SCOPE, THREAD_ID_SOURCE].contains(&line.id())
+                || has_groups
+                || line.has_file_stat(own_stats.iter().copied())
         };
-        // What makes an event count, and what changes one that counts anyway.
-        let adding = ids([StatType::TfOp, StatType::SourceInfo]);
-        let changing = ids([StatType::IsAsync, StatType::GroupId]);
-        let is_relevant: Vec<bool> = recipes.iter().map(Recipe::is_relevant).collect();
+        let is_relevant: Vec<bool> = recipes.all.iter().map(Recipe::is_relevant).collect();
+        let metadata_recipes = recipes.all.len();
         let lines: Vec<LineView<'a>> = plane.lines().collect();
         let surveys: Vec<Survey> =
             lines.par_iter().map(|&line| Survey::of(line, &is_relevant)).collect();
-        if recipes.iter().any(|recipe| recipe.group_id.is_some()) {
-            return None;
-        }
         let mut cursors = Vec::new();
         for (&line, survey) in lines.iter().zip(&surveys) {
-            // XProf has moved the start of its derived lines by the time it reads events.
-            let is_target =
-                [THREAD_ID_TF_OP, THREAD_ID_TF_NAME_SCOPE, THREAD_ID_SOURCE].contains(&line.id());
-            let has = |ids: &[i64]| line.has_file_stat(ids.iter().copied());
-            if is_target || has(&adding) || (survey.is_relevant && has(&changing)) {
-                return None;
-            }
-            if survey.is_relevant {
+            if survey.is_relevant && !is_special(line) {
                 let (times, metadata) = (line.times()?, line.metadata_indexes()?);
                 let is_sorted = survey.is_sorted && !wraps(line, times);
                 is_sorted.then(|| cursors.push(Cursor { line, times, metadata, next: 0 }))?;
             }
         }
+        let Events { timed: mut special, groups, .. } =
+            gather(plane, start_ns, recipes, true, is_special);
+        special.sort_by_key(|event| event.span.begin_ps);
         let sorted_lines = surveys.iter().map(|survey| survey.is_sorted).collect();
-        Some(Self { lines: cursors, sorted_lines })
+        Some(Self { lines: cursors, special, metadata_recipes, groups, sorted_lines })
     }
 
     /// Visits the events that add something, by begin, the shorter first.
@@ -78,12 +83,20 @@ impl<'a> SortedLines<'a> {
         recipes: &[Recipe<'a>],
         mut visit: impl FnMut(Timed<Gathered>),
     ) -> Result<(), Tie> {
-        let last = recipes.len() - 1;
         let is_relevant: Vec<bool> = recipes.iter().map(Recipe::is_relevant).collect();
+        // The events of lines name recipes by their metadata; the last of these is for none.
+        let last = self.metadata_recipes - 1;
         let mut lines = self.lines.clone();
+        let mut special = self.special.iter().peekable();
         let mut equals: Vec<Timed<Gathered>> = Vec::new();
-        while let Some(begin_ps) = lines.iter().filter_map(Cursor::begin_ps).min() {
+        loop {
+            let begins = lines.iter().filter_map(Cursor::begin_ps);
+            let begin_special = special.peek().map(|event| event.span.begin_ps);
+            let Some(begin_ps) = begins.chain(begin_special).min() else { return Ok(()) };
             equals.clear();
+            while let Some(event) = special.next_if(|event| event.span.begin_ps == begin_ps) {
+                equals.push(*event);
+            }
             for line in &mut lines {
                 while line.begin_ps() == Some(begin_ps) {
                     let recipe = (line.metadata[line.next] as usize).min(last);
@@ -107,7 +120,6 @@ impl<'a> SortedLines<'a> {
             }
             equals.iter().copied().for_each(&mut visit);
         }
-        Ok(())
     }
 }
 

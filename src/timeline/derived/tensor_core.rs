@@ -110,29 +110,27 @@ pub(super) struct CoreLines {
 
 /// Derives the lines of one core.
 pub(super) fn derive(plane: PlaneView<'_>) -> CoreLines {
-    let recipes = Recipes::read(plane);
     let start_ns = plane.start_timestamp_ns();
-    if let Some(lines) = SortedLines::of(plane, &recipes.all) {
-        let marks = plane.data.groups.iter().copied().map(Some);
-        let groups: Vec<Option<i64>> = std::iter::once(None).chain(marks).collect();
+    let mut recipes = Recipes::read(plane);
+    if let Some(lines) = SortedLines::of(plane, start_ns, &mut recipes) {
         let mut deriver = Deriver::new(plane, &recipes);
-        if lines.walk(&recipes.all, |event| deriver.add(event, &groups)).is_ok() {
+        if lines.walk(&recipes.all, |event| deriver.add(event, &lines.groups)).is_ok() {
             let sorted_lines = lines.sorted_lines;
             return CoreLines { changes: deriver.write(start_ns), sorted_lines };
         }
     }
-    derive_from_all(plane, start_ns, recipes)
+    derive_from_all(plane, start_ns, Recipes::read(plane))
 }
 
 /// The same where the events have to be gathered and sorted.
 fn derive_from_all<'a>(plane: PlaneView<'a>, start_ns: i64, mut recipes: Recipes<'a>) -> CoreLines {
-    let mut gathered = gather(plane, start_ns, &mut recipes, true);
+    let mut gathered = gather(plane, start_ns, &mut recipes, true, |_| true);
     let differ = |a: &Gathered, b: &Gathered| {
         let (a_recipe, b_recipe) = (recipe(&recipes, *a), recipe(&recipes, *b));
         a.group != b.group || !a_recipe.equals(b_recipe)
     };
     if sort_by_time(&mut gathered.timed, differ) {
-        gathered = gather(plane, start_ns, &mut recipes, false);
+        gathered = gather(plane, start_ns, &mut recipes, false, |_| true);
         sort_as_xprof(&mut gathered.timed);
     }
     let mut deriver = Deriver::new(plane, &recipes);
