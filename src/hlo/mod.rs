@@ -1,5 +1,20 @@
-//! HLO modules: found in `/host:metadata` and in `.hlo_proto.pb` files.
+//! HLO: the programs of a profile, found in `/host:metadata` and in `.hlo_proto.pb` files; their
+//! modules, read from protobuf.
 
+pub mod cost;
+pub mod fields;
+mod instruction_kind;
+pub mod module;
+mod modules;
+pub mod opcode;
 mod programs;
+pub mod shape;
+#[cfg(test)]
+mod testing;
+pub mod text;
 
+pub use module::{ComputationId, Instruction, InstructionId, Module, ModuleError};
+pub use modules::{InstructionSource, ModuleCosts, ModuleInstruction, Modules};
+pub use opcode::Opcode;
 pub use programs::{Program, Programs, has_hlo_proto_stat};
+pub use shape::Shape;

@@ -1,0 +1,88 @@
+//! The orders in which XLA goes through the instructions of a computation.
+
+use crate::hlo::module::{ComputationId, InstructionId, Module};
+
+/// How far an instruction is visited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Visit {
+    Not,
+    Begun,
+    Done,
+}
+
+/// The order in which a visitor comes to the instructions: what an instruction needs comes before
+/// it, instructions that nothing needs first, the root last (`HloComputation::Accept`).
+pub fn visit_order(module: &Module<'_>, computation: ComputationId) -> Vec<InstructionId> {
+    let root = module.computation(computation).root;
+    let ends = unused(module, computation, true).into_iter().filter(|&id| id != root);
+    let mut ends: Vec<InstructionId> = ends.collect();
+    ends.push(root);
+    post_order_from(module, computation, &ends, true)
+}
+
+/// Operands before what uses them (`MakeInstructionPostOrder`).
+pub fn post_order(module: &Module<'_>, computation: ComputationId) -> Vec<InstructionId> {
+    let ends = unused(module, computation, false);
+    post_order_from(module, computation, &ends, false)
+}
+
+/// The instructions without users, also without control successors.
+fn unused(
+    module: &Module<'_>,
+    computation: ComputationId,
+    with_control: bool,
+) -> Vec<InstructionId> {
+    let computation = module.computation(computation);
+    let first = computation.first();
+    let mut is_used = vec![false; computation.instruction_count()];
+    for id in computation.instructions() {
+        module.operands(id).for_each(|used| is_used[(used.0 - first) as usize] = true);
+        if with_control {
+            let predecessors = module.control_predecessors(id);
+            predecessors.for_each(|used| is_used[(used.0 - first) as usize] = true);
+        }
+    }
+    computation.instructions().filter(|id| !is_used[(id.0 - first) as usize]).collect()
+}
+
+fn post_order_from(
+    module: &Module<'_>,
+    computation: ComputationId,
+    ends: &[InstructionId],
+    operands_before_control: bool,
+) -> Vec<InstructionId> {
+    let computation = module.computation(computation);
+    let first = computation.first();
+    let mut state = vec![Visit::Not; computation.instruction_count()];
+    let mut order = Vec::with_capacity(state.len());
+    let mut stack = Vec::new();
+    for &end in ends {
+        stack.push(end);
+        while let Some(&id) = stack.last() {
+            let state = &mut state[(id.0 - first) as usize];
+            match state {
+                Visit::Done => {
+                    stack.pop();
+                }
+                Visit::Begun => {
+                    stack.pop();
+                    *state = Visit::Done;
+                    order.push(id);
+                }
+                Visit::Not => {
+                    *state = Visit::Begun;
+                    // What is pushed last is visited first.
+                    if operands_before_control {
+                        let before: Vec<_> = module.control_predecessors(id).collect();
+                        stack.extend(before.into_iter().rev());
+                    }
+                    stack.extend(module.operands(id).rev());
+                    if !operands_before_control {
+                        stack.extend(module.control_predecessors(id));
+                    }
+                }
+            }
+        }
+    }
+    order
+}

@@ -1,0 +1,155 @@
+//! The fields of a protobuf message, looked up in its bytes when they are asked for.
+//!
+//! A module has many attributes and an answer needs few of them, so instructions keep their bytes.
+//! What cannot be read ends the message, as if it were cut there.
+
+use crate::wire::{Reader, Value};
+
+/// A message in its serialized form.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Fields<'a>(pub &'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn all(self) -> impl Iterator<Item = (u32, Value<'a>)> + use<'a> {
+        let mut reader = Reader::new(self.0);
+        std::iter::from_fn(move || reader.next_field().ok().flatten())
+    }
+
+    fn of(self, field: u32) -> impl Iterator<Item = Value<'a>> + use<'a> {
+        self.all().filter(move |&(number, _)| number == field).map(|(_, value)| value)
+    }
+
+    /// Whether the field is there.
+    pub fn has(self, field: u32) -> bool {
+        self.of(field).next().is_some()
+    }
+
+    /// A number; 0 where it is not set.
+    pub fn int(self, field: u32) -> i64 {
+        self.optional_int(field).unwrap_or(0)
+    }
+
+    /// A number.
+    pub fn optional_int(self, field: u32) -> Option<i64> {
+        let numbers = self.of(field).filter_map(|value| match value {
+            Value::Varint(number) => Some(number as i64),
+            _ => None,
+        });
+        numbers.last()
+    }
+
+    /// A truth value.
+    pub fn bool(self, field: u32) -> bool {
+        self.int(field) != 0
+    }
+
+    /// A `float`; 0 where it is not set.
+    pub fn float(self, field: u32) -> f32 {
+        let numbers = self.of(field).filter_map(|value| match value {
+            Value::Fixed32(bits) => Some(f32::from_bits(bits)),
+            _ => None,
+        });
+        numbers.last().unwrap_or(0.0)
+    }
+
+    /// A `double`; 0 where it is not set.
+    pub fn double(self, field: u32) -> f64 {
+        let numbers = self.of(field).filter_map(|value| match value {
+            Value::Fixed64(bits) => Some(f64::from_bits(bits)),
+            _ => None,
+        });
+        numbers.last().unwrap_or(0.0)
+    }
+
+    /// Bytes of a text, of bytes or of a message; empty where it is not set.
+    pub fn bytes(self, field: u32) -> &'a [u8] {
+        self.optional_bytes(field).unwrap_or_default()
+    }
+
+    fn optional_bytes(self, field: u32) -> Option<&'a [u8]> {
+        self.all_bytes(field).last()
+    }
+
+    fn all_bytes(self, field: u32) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.of(field).filter_map(|value| match value {
+            Value::Bytes(bytes, _) => Some(bytes),
+            _ => None,
+        })
+    }
+
+    /// A text; empty where it is not set or no UTF-8.
+    pub fn text(self, field: u32) -> &'a str {
+        std::str::from_utf8(self.bytes(field)).unwrap_or_default()
+    }
+
+    /// A message; an empty one where it is not set.
+    #[must_use]
+    pub fn message(self, field: u32) -> Fields<'a> {
+        Fields(self.bytes(field))
+    }
+
+    /// A message.
+    pub fn optional_message(self, field: u32) -> Option<Fields<'a>> {
+        self.optional_bytes(field).map(Fields)
+    }
+
+    /// The messages of a repeated field.
+    pub fn messages(self, field: u32) -> impl Iterator<Item = Fields<'a>> + use<'a> {
+        self.all_bytes(field).map(Fields)
+    }
+
+    /// The texts of a repeated field.
+    pub fn texts(self, field: u32) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.all_bytes(field).map(|bytes| std::str::from_utf8(bytes).unwrap_or_default())
+    }
+
+    /// The numbers of a repeated field, packed or not.
+    pub fn ints(self, field: u32) -> Vec<i64> {
+        let mut numbers = Vec::new();
+        for value in self.of(field) {
+            append_ints(value, &mut numbers);
+        }
+        numbers
+    }
+}
+
+/// Adds the numbers of one occurrence of a repeated field.
+pub fn append_ints(value: Value<'_>, numbers: &mut Vec<i64>) {
+    match value {
+        Value::Varint(number) => numbers.push(number as i64),
+        Value::Bytes(packed, _) => {
+            let mut reader = Reader::new(packed);
+            while !reader.is_at_end() {
+                let Ok(number) = reader.varint() else { break };
+                numbers.push(number as i64);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::write;
+
+    #[test]
+    fn reads_numbers_packed_or_not() {
+        let mut bytes = Vec::new();
+        write::varint_field(&mut bytes, 3, 7);
+        write::bytes_field(&mut bytes, 3, &[1, 2, 0x80]);
+        assert_eq!(Fields(&bytes).ints(3), [7, 1, 2]);
+        assert_eq!(Fields(&bytes).int(3), 7);
+        assert!(!Fields(&bytes).has(4));
+    }
+
+    #[test]
+    fn the_last_of_several_counts() {
+        let mut bytes = Vec::new();
+        for text in ["a", "b"] {
+            write::bytes_field(&mut bytes, 1, text.as_bytes());
+        }
+        assert_eq!(Fields(&bytes).text(1), "b");
+        assert_eq!(Fields(&bytes).texts(1).collect::<Vec<_>>(), ["a", "b"]);
+    }
+}

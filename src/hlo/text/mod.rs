@@ -1,0 +1,203 @@
+//! HLO as text, as XLA's printers write it (`HloInstruction::ToString`).
+
+mod attributes;
+mod dimensions;
+mod escape;
+mod literal;
+mod sharding;
+
+use super::module::{ComputationId, InstructionId, Module, field};
+use super::opcode::Opcode;
+use super::shape::{push_int, write_separator};
+
+/// Elements of the largest array that is written where large constants are left out.
+const MOST_ELEMENTS: i64 = 10;
+
+/// What is written (`HloPrintOptions`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "these are XLA's options, each on its own")]
+pub struct TextOptions {
+    /// `metadata={..}`.
+    pub metadata: bool,
+    /// `backend_config=..`.
+    pub backend_config: bool,
+    /// What an infeed or outfeed is configured with.
+    pub infeed_outfeed_config: bool,
+    /// Constants of more than ten elements.
+    pub large_constants: bool,
+    /// Shapes of operands.
+    pub operand_shapes: bool,
+    /// The `%` before names.
+    pub percent: bool,
+}
+
+impl TextOptions {
+    /// What names an op in op statistics (`UncachedExpression`).
+    pub const EXPRESSION: Self = Self {
+        metadata: false,
+        backend_config: false,
+        infeed_outfeed_config: false,
+        large_constants: false,
+        operand_shapes: true,
+        percent: true,
+    };
+}
+
+/// Writes instructions of one module.
+#[derive(Debug, Clone, Copy)]
+pub struct Printer<'m, 'a> {
+    module: &'m Module<'a>,
+    options: TextOptions,
+}
+
+impl<'m, 'a> Printer<'m, 'a> {
+    /// For a module.
+    pub fn new(module: &'m Module<'a>, options: TextOptions) -> Self {
+        Self { module, options }
+    }
+
+    /// Writes an instruction on one line, for example
+    /// `%copy.1 = bf16[8]{0} copy(bf16[8]{0} %p.1)`.
+    pub fn instruction(self, id: InstructionId, out: &mut String) {
+        let instruction = self.module.instruction(id);
+        self.name(&instruction.name, out);
+        out.push_str(" = ");
+        instruction.shape.write(true, out);
+        out.push(' ');
+        self.operation(id, out);
+        out.push('(');
+        self.operands(id, out);
+        out.push(')');
+        self.extra_attributes(id, out);
+        if self.options.metadata {
+            self.metadata(id, out);
+        }
+        if self.options.backend_config {
+            self.backend_config(id, out);
+        }
+    }
+
+    fn name(self, name: &str, out: &mut String) {
+        if self.options.percent {
+            out.push('%');
+        }
+        out.push_str(name);
+    }
+
+    fn operation(self, id: InstructionId, out: &mut String) {
+        let opcode = self.module.instruction(id).opcode;
+        match self.module.sugared_async(id) {
+            Some(wrapped) => {
+                out.push_str(self.module.instruction(wrapped).opcode.name());
+                out.push_str(match opcode {
+                    Opcode::AsyncStart => "-start",
+                    Opcode::AsyncUpdate => "-update",
+                    _ => "-done",
+                });
+            }
+            None => out.push_str(opcode.name()),
+        }
+    }
+
+    fn operands(self, id: InstructionId, out: &mut String) {
+        let instruction = self.module.instruction(id);
+        match instruction.opcode {
+            Opcode::Constant => {
+                let literal = instruction.fields.optional_message(field::LITERAL);
+                let shape = &instruction.shape;
+                let is_small = shape.is_array() && shape.element_count() <= MOST_ELEMENTS;
+                match literal.filter(|_| is_small || self.options.large_constants) {
+                    Some(literal) => literal::write(literal, out),
+                    None => out.push_str("{...}"),
+                }
+            }
+            Opcode::Parameter => push_int(instruction.fields.int(field::PARAMETER_NUMBER), out),
+            _ => {
+                for (place, operand) in self.module.operands(id).enumerate() {
+                    write_separator(place, out);
+                    let operand = self.module.instruction(operand);
+                    if self.options.operand_shapes {
+                        operand.shape.write(true, out);
+                        out.push(' ');
+                    }
+                    self.name(&operand.name, out);
+                }
+            }
+        }
+    }
+
+    fn names(self, names: impl Iterator<Item = ComputationId>, out: &mut String) {
+        for (place, id) in names.enumerate() {
+            if place > 0 {
+                out.push_str(", ");
+            }
+            self.name(&self.module.computation(id).name, out);
+        }
+    }
+
+    fn metadata(self, id: InstructionId, out: &mut String) {
+        let metadata = self.module.instruction(id).metadata();
+        let is_said = !metadata.op_type().is_empty()
+            || !metadata.op_name().is_empty()
+            || !metadata.source_file().is_empty()
+            || !metadata.0.bytes(16).is_empty()
+            || metadata.stack_frame_id() != 0;
+        if is_said {
+            out.push_str(", metadata={");
+            attributes::write_metadata(metadata, out);
+            out.push('}');
+        }
+    }
+
+    fn backend_config(self, id: InstructionId, out: &mut String) {
+        let config = self.module.backend_config(id);
+        if config.is_empty() {
+            return;
+        }
+        out.push_str(", backend_config=");
+        match std::str::from_utf8(config) {
+            Ok(json) if escape::is_json_dict(json) => out.push_str(json),
+            _ => escape::write_quoted(config, out),
+        }
+    }
+}
+
+impl Module<'_> {
+    /// The instruction that an asynchronous one wraps, where the text names it in place of the
+    /// wrapped computation.
+    pub fn sugared_async(&self, id: InstructionId) -> Option<InstructionId> {
+        if !self.instruction(id).opcode.is_async() {
+            return None;
+        }
+        let wrapped = self.computation(self.wrapped_computation(id)?);
+        let is_single = wrapped
+            .instructions()
+            .all(|id| id == wrapped.root || self.instruction(id).opcode == Opcode::Parameter);
+        is_single.then_some(wrapped.root)
+    }
+
+    /// The computation that runs asynchronously: what the instruction says itself, or the start of
+    /// its chain, which may lie before a loop that hands it on in a tuple.
+    pub fn wrapped_computation(&self, id: InstructionId) -> Option<ComputationId> {
+        let (mut id, mut path) = (id, Vec::new());
+        // Each step goes to an earlier instruction, so the chain ends.
+        loop {
+            let instruction = self.instruction(id);
+            match instruction.opcode {
+                opcode if opcode.is_async() && path.is_empty() => {
+                    if let Some(called) = self.first_called(id) {
+                        return Some(called);
+                    }
+                    id = self.operands(id).next()?;
+                }
+                Opcode::GetTupleElement => {
+                    path.push(usize::try_from(instruction.fields.int(field::TUPLE_INDEX)).ok()?);
+                    id = self.operands(id).next()?;
+                }
+                Opcode::Tuple => id = self.operands(id).nth(path.pop()?)?,
+                Opcode::While => id = self.operands(id).next()?,
+                _ => return None,
+            }
+        }
+    }
+}
