@@ -12,6 +12,7 @@ mod help;
 mod output;
 mod python_re;
 mod session;
+mod tool_data;
 mod unicode;
 pub mod value;
 

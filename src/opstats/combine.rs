@@ -3,18 +3,11 @@
 use super::db_builder::OpMetricsDbBuilder;
 use super::kernel_stats::combine_kernel_reports;
 use super::model::{
-    CoreDetails, DisaggregatedServingLatency, OpMetricsDb, OpStats, Parts, PerfEnv,
-    PowerComponentMetrics, ProgramFacts, RunEnvironment,
+    CoreDetails, DisaggregatedServingLatency, HardwareType, OpMetricsDb, OpStats, Parts, PerfEnv,
+    PowerComponentMetrics, ProgramFacts, RunEnvironment, Steps,
 };
+use super::steps::{self, HostSteps, global_core_id};
 use std::sync::Arc;
-
-/// Cores of a host have global ids from this times the host's place on.
-const MAX_DEVICES_PER_HOST: u32 = 1000;
-
-/// The id of a core among those of all hosts (`GlobalCoreId`).
-pub fn global_core_id(host: usize, core: u32) -> u32 {
-    (host as u32).wrapping_mul(MAX_DEVICES_PER_HOST).wrapping_add(core)
-}
 
 impl OpStats {
     /// The statistics of several hosts, in the order of the session, as one. A single host is
@@ -38,7 +31,7 @@ impl OpStats {
             all.diagnostics.warnings.extend_from_slice(&host.diagnostics.warnings);
             all.diagnostics.errors.extend_from_slice(&host.diagnostics.errors);
             for (&core, details) in &host.core_id_to_details {
-                let core: u32 = global_core_id(place, core);
+                let core: u32 = global_core_id(place as u32, core);
                 all.core_id_to_details.entry(core).or_insert_with(|| CoreDetails::clone(details));
             }
             for (&id, name) in &host.programs.program_id_to_name {
@@ -46,16 +39,14 @@ impl OpStats {
             }
             // The last host decides, as in XProf.
             programs.is_training = host.programs.is_training;
-            all.duty_cycle.idle_time_ps =
-                all.duty_cycle.idle_time_ps.wrapping_add(host.duty_cycle.idle_time_ps);
-            all.duty_cycle.busy_time_ps =
-                all.duty_cycle.busy_time_ps.wrapping_add(host.duty_cycle.busy_time_ps);
+            all.duty_cycle.add(host.duty_cycle);
             combine_latency(host, &mut all.disaggregated_serving_latency);
         }
         all.programs = Arc::new(programs);
         let kernels = hosts.iter().map(|host| host.kernel_reports.as_slice());
         all.kernel_reports = Arc::new(combine_kernel_reports(kernels));
         all.combine_counters(hosts);
+        all.steps = Arc::new(combine_steps(hosts));
         Arc::new(all)
     }
 
@@ -69,6 +60,17 @@ impl OpStats {
         counters.matrix_unit_utilization_percent /= hosts.len() as f64;
         counters.hbm_utilization_percent /= hosts.len() as f64;
     }
+}
+
+fn combine_steps(hosts: &[Arc<OpStats>]) -> Steps {
+    let hardware = |host: &OpStats| HardwareType::of_device_type(&host.run_environment.device_type);
+    let any_device = hosts.iter().any(|host| hardware(host).has_device());
+    let steps = hosts.iter().enumerate().map(|(place, host)| HostSteps {
+        host_id: place as u32,
+        steps: &host.steps,
+        is_coordinator: any_device && !hardware(host).has_device(),
+    });
+    steps::combine(&steps.collect::<Vec<_>>())
 }
 
 fn combine_dbs(

@@ -9,6 +9,7 @@ use super::model::{
     CoreDetails, Diagnostics, DisaggregatedServingLatency, HardwareType, PerfEnv,
     PerformanceCounters, RunEnvironment,
 };
+use super::steps::DEFAULT_LOCAL_CORE_ID;
 use super::units::{pico_to_micro, safe_divide, tera_to_giga};
 use crate::timeline::{PlaneView, StatView, Timeline};
 use crate::wire::{Reader, Value};
@@ -118,7 +119,10 @@ pub fn core_details(timeline: &Timeline, devices: &DevicePlanes<'_>) -> BTreeMap
     let host = host_name(timeline.space());
     let mut cores = BTreeMap::new();
     if !devices.is_tpu {
-        cores.insert(0, CoreDetails { hostname: host.to_owned(), ..CoreDetails::default() });
+        cores.insert(
+            DEFAULT_LOCAL_CORE_ID,
+            CoreDetails { hostname: host.to_owned(), ..CoreDetails::default() },
+        );
     }
     for plane in &devices.planes {
         if let Some(details) = core_details_of(*plane) {

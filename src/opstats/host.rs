@@ -5,6 +5,7 @@ use super::facts::{self, DevicePlanes};
 use super::host_ops::ops_of_host;
 use super::kernel_stats::kernel_reports;
 use super::model::{KernelReport, OpMetrics, OpMetricsDb, OpStats, Parts, StepInfo};
+use super::steps;
 use super::tpu_ops::ops_of_tensor_cores;
 use crate::timeline::Timeline;
 use crate::xplane::schema::HOST_THREADS_PLANE;
@@ -37,6 +38,12 @@ impl OpStats {
         }
         if parts.contains(Parts::KERNELS) {
             stats.kernel_reports = Arc::new(kernel_reports(timeline));
+        }
+        if parts.contains(Parts::STEPS) {
+            stats.steps = Arc::new(steps::of_host(timeline, &stats.core_id_to_details));
+        }
+        if parts.contains(Parts::DUTY_CYCLE) {
+            stats.duty_cycle = steps::duty_cycle(timeline, &stats.core_id_to_details);
         }
         if parts.contains(Parts::PROGRAMS) {
             stats.disaggregated_serving_latency =

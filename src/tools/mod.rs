@@ -5,10 +5,14 @@
 mod framework_op_stats;
 mod hlo_stats;
 mod hosts;
+mod input_pipeline_analyzer;
 mod kernel_stats;
 mod modules;
+mod overview_page;
+mod pod_viewer;
 mod profiles;
 mod registry;
+mod step_tables;
 mod trace_viewer;
 
 pub use hosts::{HostError, HostSelection, hosts_of, select_hosts};

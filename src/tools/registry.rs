@@ -1,7 +1,8 @@
 //! The one table of tools.
 
 use super::{Answer, Profiles, Request, ToolError};
-use super::{framework_op_stats, hlo_stats, kernel_stats, trace_viewer};
+use super::{framework_op_stats, hlo_stats, input_pipeline_analyzer, kernel_stats};
+use super::{overview_page, pod_viewer, trace_viewer};
 use crate::hlo;
 use crate::session::Session;
 use crate::tools::ProfileError;
@@ -70,18 +71,23 @@ pub const TOOLS: &[Tool] = {
     use HostRule::{AllOnly, Each, EachAndAll};
     use Offered::{Always, CounterValue, GpuPlane, HloProto, Megascale, Never};
     &[
-        tool_row("overview_page", Always, AllOnly, None),
+        tool_row("overview_page", Always, AllOnly, Some(overview_page::answer)),
         tool_row("trace_viewer", Never, Each, Some(trace_viewer::answer_legacy)),
         tool_row("trace_viewer@", Always, Each, Some(trace_viewer::answer)),
         tool_row("graph_viewer", HloProto, Each, None),
         tool_row("op_profile", Always, Each, None),
-        tool_row("input_pipeline_analyzer", Always, EachAndAll, None),
+        tool_row(
+            "input_pipeline_analyzer",
+            Always,
+            EachAndAll,
+            Some(input_pipeline_analyzer::answer),
+        ),
         tool_row("kernel_stats", GpuPlane, EachAndAll, Some(kernel_stats::answer)),
         tool_row("memory_profile", Always, Each, None),
         tool_row("memory_viewer", HloProto, Each, None),
         tool_row("roofline_model", Always, Each, None),
         tool_row("perf_counters", CounterValue, Each, None),
-        tool_row("pod_viewer", Never, AllOnly, None),
+        tool_row("pod_viewer", Never, AllOnly, Some(pod_viewer::answer)),
         tool_row("framework_op_stats", Always, EachAndAll, Some(framework_op_stats::answer)),
         tool_row("hlo_stats", Always, Each, Some(hlo_stats::answer)),
         tool_row("inference_profile", Never, Each, None),

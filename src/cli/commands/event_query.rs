@@ -104,9 +104,18 @@ impl Filter {
 /// `false`.
 pub fn for_each_space(
     call: &Call,
+    visit: impl FnMut(&Space) -> Result<bool, Failed>,
+) -> Result<(), Failed> {
+    for_each_space_of(call, "session_id", visit)
+}
+
+/// The same with another name for the session's parameter.
+pub fn for_each_space_of(
+    call: &Call,
+    parameter: &str,
     mut visit: impl FnMut(&Space) -> Result<bool, Failed>,
 ) -> Result<(), Failed> {
-    let source = match call.get("session_id") {
+    let source = match call.get(parameter) {
         Value::Str(source) => source,
         Value::Bytes(bytes) => {
             visit(&parse(bytes, "the given bytes")?)?;

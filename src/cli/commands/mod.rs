@@ -2,7 +2,12 @@
 
 mod aggregate_xplane_events;
 mod event_query;
+mod get_avg_step_time;
+mod get_device_information;
 mod get_hosts;
+mod get_overview;
+mod get_profile_summary;
+mod get_step_trace;
 mod get_xspace_proto;
 mod list_xplane_events;
 mod table;

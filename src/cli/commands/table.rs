@@ -1,7 +1,9 @@
 //! The one table of commands: names, parameters, and what runs.
 
 use super::{
-    Call, aggregate_xplane_events, get_hosts, get_xspace_proto, list_xplane_events, upload_trace,
+    Call, aggregate_xplane_events, get_avg_step_time, get_device_information, get_hosts,
+    get_overview, get_profile_summary, get_step_trace, get_xspace_proto, list_xplane_events,
+    upload_trace,
 };
 use crate::cli::error::Raised;
 use crate::cli::fire::Signature;
@@ -161,13 +163,24 @@ pub static COMMANDS: &[Command] = &[
             "Utilization of the device's units by kernel",
         )
     },
-    planned(
-        "get_avg_step_time",
-        &[p("source", Required)],
-        &[p("func_name", Nothing), p("output_format", Text("json")), BYPASS],
-        "Mean time of a step",
-    ),
-    planned("get_device_information", SESSION_AND_BYPASS, &[], "The device and its peak rates"),
+    Command {
+        run: get_avg_step_time::run,
+        ..planned(
+            "get_avg_step_time",
+            &[p("source", Required)],
+            &[p("func_name", Nothing), p("output_format", Text("json")), BYPASS],
+            "Mean time of a step",
+        )
+    },
+    Command {
+        run: get_device_information::run,
+        ..planned(
+            "get_device_information",
+            SESSION_AND_BYPASS,
+            &[],
+            "The device and its peak rates",
+        )
+    },
     planned(
         "get_graph_viewer",
         &[p("session_id", Text(""))],
@@ -271,12 +284,15 @@ pub static COMMANDS: &[Command] = &[
         "Low-level operations as text",
     ),
     planned("get_memory_profile", &[SESSION], JUST_BYPASS, "Memory use over time"),
-    planned(
-        "get_overview",
-        &[SESSION, p("include_command", Bool(false)), BYPASS],
-        &[],
-        "Performance summary and run environment",
-    ),
+    Command {
+        run: get_overview::run,
+        ..planned(
+            "get_overview",
+            &[SESSION, p("include_command", Bool(false)), BYPASS],
+            &[],
+            "Performance summary and run environment",
+        )
+    },
     planned(
         "get_peak_allocations",
         &[SESSION],
@@ -290,25 +306,36 @@ pub static COMMANDS: &[Command] = &[
         ],
         "The buffers that are alive at peak memory, by module",
     ),
-    planned("get_profile_summary", SESSION_AND_BYPASS, &[], "A session in a few lines and a table"),
+    Command {
+        run: get_profile_summary::run,
+        ..planned(
+            "get_profile_summary",
+            SESSION_AND_BYPASS,
+            &[],
+            "A session in a few lines and a table",
+        )
+    },
     planned(
         "get_roofline_model",
         &[SESSION],
         &[p("top_n", Int(15)), p("group_by", Text("program")), BYPASS],
         "Operations against the device's peak rates",
     ),
-    planned(
-        "get_step_trace",
-        &[SESSION],
-        &[
-            p("step_num", Nothing),
-            p("limit", Int(20)),
-            p("device_core", Nothing),
-            p("include_summary", Bool(true)),
-            BYPASS,
-        ],
-        "Steps and where their time goes",
-    ),
+    Command {
+        run: get_step_trace::run,
+        ..planned(
+            "get_step_trace",
+            &[SESSION],
+            &[
+                p("step_num", Nothing),
+                p("limit", Int(20)),
+                p("device_core", Nothing),
+                p("include_summary", Bool(true)),
+                BYPASS,
+            ],
+            "Steps and where their time goes",
+        )
+    },
     planned(
         "get_top_hlo_ops",
         &[SESSION],

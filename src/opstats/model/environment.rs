@@ -18,6 +18,29 @@ pub enum HardwareType {
 }
 
 impl HardwareType {
+    /// The kind that the name of a device stands for (`ParseHardwareType`).
+    pub fn of_device_type(device_type: &str) -> Self {
+        if device_type.contains("GPU") {
+            Self::Gpu
+        } else if device_type == "CPU" {
+            Self::CpuOnly
+        } else if device_type.contains("TPU") {
+            Self::Tpu
+        } else {
+            Self::Unknown
+        }
+    }
+
+    /// XProf's name of the kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "UNKNOWN_HARDWARE",
+            Self::CpuOnly => "CPU_ONLY",
+            Self::Gpu => "GPU",
+            Self::Tpu => "TPU",
+        }
+    }
+
     /// Whether there is an accelerator (`HasDevice`).
     pub fn has_device(self) -> bool {
         self > Self::CpuOnly

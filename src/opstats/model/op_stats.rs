@@ -69,10 +69,24 @@ pub struct DutyCycle {
     pub idle_time_ps: u64,
     /// Time when any core of a chip is busy.
     pub busy_time_ps: u64,
-    /// The same with custom calls counted.
+    /// The same where custom calls count as idle.
     pub idle_time_high_confidence_ps: u64,
-    /// The same with custom calls counted.
+    /// The same where custom calls count as idle.
     pub busy_time_high_confidence_ps: u64,
+}
+
+impl DutyCycle {
+    /// Adds the chips of another host.
+    pub fn add(&mut self, other: Self) {
+        for (sum, other) in [
+            (&mut self.idle_time_ps, other.idle_time_ps),
+            (&mut self.busy_time_ps, other.busy_time_ps),
+            (&mut self.idle_time_high_confidence_ps, other.idle_time_high_confidence_ps),
+            (&mut self.busy_time_high_confidence_ps, other.busy_time_high_confidence_ps),
+        ] {
+            *sum = sum.wrapping_add(other);
+        }
+    }
 }
 
 /// What only the HLO modules say.

@@ -1,0 +1,164 @@
+//! What commands get from tools (XProf's `LocalXprofClient.fetch`): the session that a call names,
+//! and a tool's answer for all of its hosts.
+
+use super::commands::Call;
+use super::error::Raised;
+use super::session::{self, native};
+use crate::render::python_json::{self, Value as Json};
+use crate::render::python_json_indent::Writer;
+use crate::session::{Fence, Session};
+use crate::tools::{self, NOT_BUILT, Profiles, Request, ToolError};
+use std::path::Path;
+
+/// A session and its profiles.
+#[derive(Debug)]
+pub struct ToolData {
+    /// The session as the call names it.
+    pub name: String,
+    session: Session,
+    profiles: Profiles,
+}
+
+impl ToolData {
+    /// The session that a call's `session_id` names.
+    pub fn open(call: &Call) -> Result<Self, Raised> {
+        let id = call.get("session_id");
+        let directory = session::run_directory(&id, call.logdir.as_deref())?;
+        let mut found = Session {
+            run: id.to_text(),
+            dir: native(&directory),
+            hosts: Vec::new(),
+            nameless: None,
+            fence: Fence::open(),
+        };
+        for path in session::profile_paths(&directory)? {
+            let path = native(&path);
+            let of_file = Session::of_file(&found.run, Path::new(&path), &found.fence);
+            found.hosts.extend(of_file.hosts);
+            found.nameless = of_file.nameless.or(found.nameless);
+        }
+        Ok(Self { name: id.to_text(), session: found, profiles: Profiles::default() })
+    }
+
+    /// A tool's answer; `None` where it has none, the reason being on stderr.
+    pub fn fetch(&self, tool: &str, params: &[(&str, &str)]) -> Result<Option<String>, Raised> {
+        let params: Vec<(String, String)> =
+            params.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let request =
+            Request { tool, session: &self.session, params: &params, profiles: &self.profiles };
+        match tools::answer(&request) {
+            Ok(answer) => {
+                if let Some(reason) = answer.reason {
+                    eprintln!("{tool}: {reason}");
+                }
+                Ok(Some(String::from_utf8_lossy(&answer.body).into_owned()))
+            }
+            Err(ToolError::NoData(reason)) if reason == NOT_BUILT => {
+                Err(Raised::Unimplemented(format!("The tool '{tool}' is {NOT_BUILT}.")))
+            }
+            Err(ToolError::NoData(reason) | ToolError::Failed(reason)) => {
+                eprintln!("{tool}: {reason}");
+                Ok(None)
+            }
+            Err(ToolError::Unknown) => Ok(None),
+        }
+    }
+
+    /// A tool's answer as JSON; `None` where it has none.
+    pub fn fetch_json(&self, tool: &str, params: &[(&str, &str)]) -> Result<Option<Json>, Raised> {
+        Ok(self.fetch(tool, params)?.and_then(|answer| python_json::loads(&answer)))
+    }
+}
+
+/// The tables of an answer.
+pub fn tables(answer: &Json) -> &[Json] {
+    if let Json::List(tables) = answer { tables } else { &[] }
+}
+
+/// The elements of a list under a key; none where there is no list.
+pub fn list<'a>(value: &'a Json, key: &str) -> &'a [Json] {
+    if let Some(Json::List(items)) = value.get(key) { items } else { &[] }
+}
+
+/// The pairs of a dict under a key; none where there is no dict.
+pub fn pairs<'a>(value: &'a Json, key: &str) -> &'a [(String, Json)] {
+    if let Some(Json::Dict(pairs)) = value.get(key) { pairs } else { &[] }
+}
+
+/// A value as text.
+pub fn text(value: &Json) -> Option<&str> {
+    if let Json::Text(text) = value { Some(text) } else { None }
+}
+
+/// Python's `float(value)`; `None` where that raises an error.
+pub fn float(value: &Json) -> Option<f64> {
+    match value {
+        Json::Float(value) => Some(*value),
+        Json::Int(digits) => digits.parse().ok(),
+        Json::Bool(value) => Some(f64::from(u8::from(*value))),
+        Json::Text(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Python's `round(value, digits)`.
+pub fn round(value: f64, digits: usize) -> f64 {
+    if !value.is_finite() {
+        return value;
+    }
+    format!("{value:.digits$}").parse().unwrap_or(value)
+}
+
+/// Writes a value with the keys of dicts in their order.
+pub fn write_json(json: &mut Writer, value: &Json) {
+    match value {
+        Json::Null => json.null(),
+        Json::Bool(value) => json.boolean(*value),
+        Json::Int(digits) => json.raw(digits),
+        Json::Float(value) => json.float(*value),
+        Json::Text(text) => json.string(text),
+        Json::List(items) => {
+            json.begin_array();
+            for item in items {
+                write_json(json, item);
+            }
+            json.end_array();
+        }
+        Json::Dict(pairs) => {
+            json.begin_object();
+            for (key, value) in pairs {
+                json.key(key);
+                write_json(json, value);
+            }
+            json.end_object();
+        }
+    }
+}
+
+/// `json.dumps(value, indent=2)`.
+pub fn dumps(value: &Json) -> String {
+    let mut json = Writer::new();
+    write_json(&mut json, value);
+    json.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_is_pythons() {
+        // Recorded from Python 3.11.
+        for (value, digits, rounded) in
+            [(2.675, 2, 2.67), (0.125, 2, 0.12), (1.005, 2, 1.0), (21.310_352, 4, 21.3104)]
+        {
+            assert_eq!(round(value, digits), rounded);
+        }
+    }
+
+    #[test]
+    fn keys_keep_their_order() {
+        let value = python_json::loads(r#"{"b": 1, "a": [1.50, null]}"#).unwrap();
+        assert_eq!(dumps(&value), "{\n  \"b\": 1,\n  \"a\": [\n    1.5,\n    null\n  ]\n}");
+    }
+}

@@ -1,0 +1,75 @@
+//! Steps of TPUs as a sequence (`ConvertStepEventsToStepDb`, the part of TPUs).
+
+use super::generic::{self, Overlaps};
+use super::step_events::{CoreTime, SPARSE_CORE_INDEX_START, StepDetails, StepEvents};
+use crate::opstats::db_builder::OpMetricsDbBuilder;
+use crate::opstats::model::{
+    GenericStepBreakdown, IDLE, PerCoreStepInfo, PrecisionStats, StepBreakdown, StepDatabase,
+    StepInfo,
+};
+use std::sync::Arc;
+
+/// The steps in their order, and device time by precision. Incomplete steps at the begin and end
+/// are not among the marks of TPUs.
+pub fn step_database(steps: StepEvents) -> (StepDatabase, PrecisionStats) {
+    let mut precision = PrecisionStats::default();
+    let mut step_db = StepDatabase::default();
+    for (number, details) in steps {
+        if details.time_per_core.is_empty() {
+            let (step, stats) = generic::step(number, details, true, Overlaps::Kept);
+            precision.add(stats);
+            step_db.step_sequence.extend(step);
+        } else {
+            step_db.step_sequence.push(step(number as u32, details));
+        }
+    }
+    (step_db, precision)
+}
+
+fn step(step_num: u32, mut details: StepDetails) -> PerCoreStepInfo {
+    let mut step = PerCoreStepInfo { step_num, ..PerCoreStepInfo::default() };
+    let step_time = details.step_time();
+    if step_time.duration_ps == 0 {
+        return step;
+    }
+    let mut ops = OpMetricsDbBuilder::new();
+    for (core_id, mut core) in std::mem::take(&mut details.time_per_core) {
+        let is_sparse = core_id >= SPARSE_CORE_INDEX_START;
+        let core_time = if is_sparse { details.step_time_on_core(core_id) } else { step_time };
+        core.add_idle_time(core_time.duration_ps);
+        if let Some(core_ops) = &core.ops
+            && !is_sparse
+        {
+            ops.combine(core_ops, true);
+        }
+        let category_ps =
+            core.category_ps.into_iter().map(|(category, ps)| (category.to_string(), ps)).collect();
+        let breakdown = GenericStepBreakdown { category_ps, ..GenericStepBreakdown::default() };
+        let info = StepInfo {
+            step_num,
+            step_name: details.name.clone(),
+            duration_ps: core_time.duration_ps,
+            begin_ps: core_time.begin_ps,
+            breakdown: StepBreakdown::Generic(breakdown),
+            collectives: None,
+        };
+        step.step_info_per_core.insert(core_id, info);
+    }
+    step.hlo_metrics_db = Arc::new(ops.finish());
+    step.all_reduces_per_core = details.all_reduces_per_core;
+    step
+}
+
+impl CoreTime {
+    /// Adds the time of the step that no op took.
+    fn add_idle_time(&mut self, step_time_ps: u64) {
+        let total_ps = self.total_op_time_ps.max(step_time_ps);
+        let idle_ps = total_ps.wrapping_sub(self.total_op_time_ps);
+        let idle = self.category_ps.entry(IDLE.into()).or_default();
+        *idle = idle.wrapping_add(idle_ps);
+        if let Some(ops) = &mut self.ops {
+            ops.set_total_time_ps(step_time_ps);
+            ops.add_idle_op();
+        }
+    }
+}
