@@ -2,9 +2,6 @@
 
 use std::process::ExitCode;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     xprof_rs::net::names::confine_lookups();
     xprof_rs::flags::run(std::env::args_os().skip(1).collect())
