@@ -4,7 +4,7 @@
 use super::cost::{Cost, Costs};
 use super::module::{InstructionId, Module, ModuleError};
 use super::opcode::Opcode;
-use super::programs::Programs;
+use super::programs::{Program, Programs};
 use super::text::{Printer, TextOptions};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -20,30 +20,32 @@ pub struct Modules<'a> {
 
 #[derive(Debug)]
 struct Entry<'a> {
-    proto: &'a [u8],
+    program: &'a Program,
     module: OnceLock<Result<Module<'a>, ModuleError>>,
 }
 
 impl<'a> Modules<'a> {
     /// The modules of programs.
     pub fn of_programs(programs: &'a Programs) -> Self {
-        let entry = |proto| Entry { proto, module: OnceLock::new() };
-        let by_id = programs
-            .iter()
-            .map(|program| (program.program_id, entry(program.proto.as_slice())))
-            .collect();
+        let entry = |program| Entry { program, module: OnceLock::new() };
+        let by_id = programs.iter().map(|program| (program.program_id, entry(program))).collect();
         Self { by_id }
     }
 
     /// The module of a program; `None` where there is none that XLA accepts.
     pub fn module(&self, program_id: u64) -> Option<&Module<'a>> {
         let entry = self.by_id.get(&program_id)?;
-        entry.module.get_or_init(|| Module::of_proto(entry.proto)).as_ref().ok()
+        entry.module.get_or_init(|| Module::of_proto(&entry.program.proto)).as_ref().ok()
     }
 
     /// All modules, in the order of their program ids.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Module<'a>)> {
         self.by_id.keys().filter_map(|&id| Some((id, self.module(id)?)))
+    }
+
+    /// Names of modules by program id, also of those that cannot be read.
+    pub fn names(&self) -> impl Iterator<Item = (u64, &'a str)> {
+        self.by_id.iter().map(|(&id, entry)| (id, entry.program.module_name()))
     }
 
     /// Why the modules that were asked for and cannot be read are no modules.

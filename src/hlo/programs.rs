@@ -29,6 +29,13 @@ pub struct Program {
     pub proto: Vec<u8>,
 }
 
+impl Program {
+    /// The module's name alone: `jit_f`.
+    pub fn module_name(&self) -> &str {
+        self.name.rsplit_once('(').map_or(&self.name, |(module, _)| module)
+    }
+}
+
 /// The HLO programs of one host or of several, in the order of their ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Programs(BTreeMap<u64, Program>);

@@ -2,11 +2,15 @@
 
 use super::db_builder::OpMetricsDbBuilder;
 use super::facts::{self, DevicePlanes};
+use super::fusion_children::FusionChildren;
+use super::gpu_ops::ops_of_gpus;
 use super::host_ops::ops_of_host;
 use super::kernel_stats::kernel_reports;
 use super::model::{KernelReport, OpMetrics, OpMetricsDb, OpStats, Parts, StepInfo};
+use super::programs::program_facts;
 use super::steps;
 use super::tpu_ops::ops_of_tensor_cores;
+use crate::hlo::{Modules, Programs};
 use crate::timeline::Timeline;
 use crate::xplane::schema::HOST_THREADS_PLANE;
 use std::sync::Arc;
@@ -28,8 +32,12 @@ impl OpStats {
             performance_counters: facts::performance_counters(timeline),
             ..Self::default()
         };
+        let needs_modules = parts.contains(Parts::DEVICE_OPS) || parts.contains(Parts::PROGRAMS);
+        let programs =
+            if needs_modules { Programs::of_space(timeline.space()) } else { Programs::default() };
+        let modules = Modules::of_programs(&programs);
         if parts.contains(Parts::DEVICE_OPS) {
-            stats.device_op_metrics_db = Arc::new(device_ops(&devices));
+            stats.device_op_metrics_db = Arc::new(device_ops(&devices, &modules));
         }
         if parts.contains(Parts::HOST_OPS)
             && let Some(host) = timeline.plane_named(HOST_THREADS_PLANE)
@@ -46,6 +54,7 @@ impl OpStats {
             stats.duty_cycle = steps::duty_cycle(timeline, &stats.core_id_to_details);
         }
         if parts.contains(Parts::PROGRAMS) {
+            stats.programs = Arc::new(program_facts(&modules));
             stats.disaggregated_serving_latency =
                 facts::disaggregated_serving_latency(timeline, &devices);
         }
@@ -97,10 +106,16 @@ impl OpStats {
 }
 
 /// The ops of all devices together.
-fn device_ops(devices: &DevicePlanes<'_>) -> OpMetricsDb {
+fn device_ops(devices: &DevicePlanes<'_>, modules: &Modules<'_>) -> OpMetricsDb {
     let mut all = OpMetricsDbBuilder::new();
     if devices.is_tpu {
-        for db in ops_of_tensor_cores(&devices.planes) {
+        let mut children = FusionChildren::new(modules);
+        for mut db in ops_of_tensor_cores(&devices.planes) {
+            children.add_to(&mut db);
+            all.combine(&db, true);
+        }
+    } else {
+        for db in ops_of_gpus(&devices.planes, modules) {
             all.combine(&db, true);
         }
     }
