@@ -225,7 +225,7 @@ impl<'a> LineView<'a> {
     }
 
     /// Whether stats were added to any event of the line.
-    pub(super) fn has_edits(self) -> bool {
+    pub fn has_edits(self) -> bool {
         !self.data.edits.is_empty()
     }
 

@@ -215,6 +215,27 @@ impl Track {
     }
 }
 
+impl Track {
+    /// The lines that the events come from, each with the places of its events in the track and in
+    /// the line.
+    pub(super) fn lines<'a>(
+        &'a self,
+        timeline: &'a Timeline,
+    ) -> impl Iterator<Item = (LineView<'a>, impl Iterator<Item = (u32, usize)> + 'a)> + 'a {
+        let pieces = &self.origins.pieces;
+        pieces.iter().enumerate().map(move |(number, piece)| {
+            let line = timeline.plane(piece.plane as usize).line(piece.line as usize);
+            let end = pieces.get(number + 1).map_or(self.len() as u32, |next| next.first);
+            let places = (piece.first..end).map(move |at| {
+                let nth = at - piece.first;
+                let event = piece.events.as_ref().map_or(nth, |events| events[nth as usize]);
+                (at, event as usize)
+            });
+            (line, places)
+        })
+    }
+}
+
 impl Origins {
     fn event<'a>(&self, timeline: &'a Timeline, index: usize) -> EventView<'a> {
         let at = index as u32;
@@ -375,6 +396,11 @@ impl TraceIndex {
     /// Name and group of an event.
     pub(super) fn facts<'a>(&self, event: &EventView<'a>) -> Facts<'a> {
         Facts::of_shown(event, &self.planes[event.line().plane().index()])
+    }
+
+    /// What steers the viewer on the plane of a line.
+    pub(super) fn facts_of(&self, line: LineView<'_>) -> &PlaneFacts {
+        &self.planes[line.plane().index()]
     }
 
     /// The name of an event that the page shows.

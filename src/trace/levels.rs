@@ -103,10 +103,30 @@ fn flow_visibility(tracks: &[Track], compared: usize) -> FlowLevels {
     visible_on
 }
 
+/// What was visible on each level of one track. Levels on which every event was visible so far are
+/// all alike and kept once.
+struct Rows {
+    /// The levels that differ, the coarsest first.
+    own: Vec<Row>,
+    /// Every level below them.
+    shared: Row,
+}
+
+impl Rows {
+    /// The row of a level.
+    #[inline]
+    fn level(&mut self, level: usize) -> &mut Row {
+        while self.own.len() <= level {
+            self.own.push(self.shared.clone());
+        }
+        &mut self.own[level]
+    }
+}
+
 /// The levels of one track's events.
 fn of_track(track: &Track, flows: &FlowLevels, deepest: usize, compared: usize) -> Vec<Vec<u32>> {
     let mut lists = vec![Vec::new(); deepest + 1];
-    let mut rows: Vec<Row> = (0..compared).map(|_| Row::of_track(track)).collect();
+    let mut rows = Rows { own: Vec::new(), shared: Row::of_track(track) };
     let mut flow_at = 0;
     let mut no_flows = FlowStates::default();
     for index in 0..track.len() {
@@ -123,17 +143,26 @@ fn of_track(track: &Track, flows: &FlowLevels, deepest: usize, compared: usize) 
                 level += 1;
             }
             if level < compared {
-                rows[level].set_visible(time, duration);
+                rows.level(level).set_visible(time, duration);
             }
         } else {
             while level < compared
-                && !rows[level].visible(time, duration, None, RESOLUTIONS_PS[level], &mut no_flows)
+                && !rows.level(level).visible(
+                    time,
+                    duration,
+                    None,
+                    RESOLUTIONS_PS[level],
+                    &mut no_flows,
+                )
             {
                 level += 1;
             }
         }
-        for row in rows.iter_mut().skip(level + 1) {
+        for row in rows.own.iter_mut().skip(level + 1) {
             row.set_visible(time, duration);
+        }
+        if rows.own.len() < compared {
+            rows.shared.set_visible(time, duration);
         }
         if level <= deepest {
             lists[level].push(index as u32);

@@ -9,6 +9,8 @@ use super::levels::{self, is_flow_mid};
 use super::options::{TraceOptions, f64_to_u64};
 use super::serials;
 use super::window::Window;
+use crate::timeline::{LineView, MetadataIndex};
+use rayon::prelude::*;
 
 /// What to show of an event beside its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,50 +114,50 @@ fn details(index: &TraceIndex, options: &TraceOptions) -> Result<Selection, Even
 fn search(index: &TraceIndex, options: &TraceOptions) -> Selection {
     let levels = index.levels(levels::COUNT - 1);
     let hides = index.has_tpu_core() && !options.full_dma;
-    let mut found = Vec::with_capacity(index.tracks.len());
-    for track in &index.tracks {
+    let find = |track: &Track| {
         let hides = hides && index.is_tpu_device(track.device);
-        let mut names = NameFilter::new(index, track, &options.search_prefix);
-        let of_track: Vec<u32> = (0..track.len() as u32)
-            .filter(|&at| names.accepts(at))
-            .filter(|&at| !(hides && is_flow_mid(track.flow(at as usize))))
-            .collect();
-        found.push(of_track);
-    }
+        let mut found = named(index, track, options.search_prefix.as_bytes());
+        found.retain(|&at| !(hides && is_flow_mid(track.flow(at as usize))));
+        found
+    };
+    let found: Vec<Vec<u32>> = index.tracks.par_iter().map(find).collect();
     let mut events = with_serials(&index.tracks, &found);
-    for ((track, levels), events) in index.tracks.iter().zip(&levels.tracks).zip(&mut events) {
+    let order = |((track, levels), events): ((&Track, &Vec<Vec<u32>>), &mut Vec<Chosen>)| {
         events.sort_by_cached_key(|chosen| {
             let level = levels.iter().position(|level| level.binary_search(&chosen.at).is_ok());
             (level, track.timestamp(chosen.at as usize), chosen.serial)
         });
-    }
+    };
+    index.tracks.par_iter().zip(&levels.tracks).zip(&mut events).for_each(order);
     let arguments = if options.search_metadata { Arguments::All } else { Arguments::Serial };
     Selection { events, arguments, own_frames_only: false }
 }
 
-/// Tells which events of a track have a name with a prefix, asking each metadata once.
-struct NameFilter<'a> {
-    index: &'a TraceIndex,
-    track: &'a Track,
-    prefix: &'a [u8],
-    /// The name of the last event and what was found for it.
-    last: Option<(*const str, bool)>,
-}
-
-impl<'a> NameFilter<'a> {
-    fn new(index: &'a TraceIndex, track: &'a Track, prefix: &'a str) -> Self {
-        Self { index, track, prefix: prefix.as_bytes(), last: None }
+/// The events of a track whose name starts with a prefix.
+fn named(index: &TraceIndex, track: &Track, prefix: &[u8]) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut verdicts: Vec<Option<bool>> = Vec::new();
+    for (line, events) in track.lines(&index.timeline) {
+        verdicts.clear();
+        let starts = |name: &str| name.as_bytes().starts_with(prefix);
+        let of_metadata = index.names_by_metadata(line);
+        found.extend(events.filter_map(|(at, place)| {
+            let Some(metadata) = of_metadata else {
+                return starts(index.shown_name(&line.event(place))).then_some(at);
+            };
+            let number = metadata[place] as usize;
+            if number == MetadataIndex::MAX as usize {
+                return starts(index.shown_name(&line.event(place))).then_some(at);
+            }
+            if verdicts.len() <= number {
+                verdicts.resize(number + 1, None);
+            }
+            let starts = *verdicts[number]
+                .get_or_insert_with(|| starts(index.shown_name(&line.event(place))));
+            starts.then_some(at)
+        }));
     }
-
-    fn accepts(&mut self, at: u32) -> bool {
-        let event = self.track.event(&self.index.timeline, at as usize);
-        let name = self.index.shown_name(&event);
-        let same = self.last.filter(|&(last, _)| std::ptr::eq(last, name));
-        let accepts =
-            same.map_or_else(|| name.as_bytes().starts_with(self.prefix), |(_, accepts)| accepts);
-        self.last = Some((name, accepts));
-        accepts
-    }
+    found
 }
 
 impl TraceIndex {
@@ -166,6 +168,14 @@ impl TraceIndex {
             && track.shown_duration(a) == track.shown_duration(b);
         same_times
             && (track.is_named() || self.name_at(track, before) == self.name_at(track, after))
+    }
+
+    /// The metadata of each event of a line, where nothing else names its events.
+    fn names_by_metadata<'a>(&self, line: LineView<'a>) -> Option<&'a [MetadataIndex]> {
+        if line.has_edits() || self.facts_of(line).name_or_group(line) {
+            return None;
+        }
+        line.metadata_indexes()
     }
 
     /// The name of an event as XProf compares it.

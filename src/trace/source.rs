@@ -12,8 +12,8 @@ pub struct PlaneFacts {
     /// Whether event metadata has such stats.
     in_metadata: bool,
     can_have_flows: bool,
-    /// Whether the profile itself has group ids.
-    groups_in_file: bool,
+    /// Stats of the profile itself that name or group events, by metadata id.
+    in_file: Vec<i64>,
 }
 
 /// What a stat is to the trace viewer.
@@ -69,9 +69,12 @@ impl PlaneFacts {
                 .all_event_metadata()
                 .any(|entry| entry.stats().any(|stat| Role::of(stat.stat_type).is_some()));
         let file = plane.file();
-        let groups_in_file =
-            file.stat_metadata().of_type(file.space(), StatType::GroupId).is_some();
-        Self { roles, in_metadata, can_have_flows: plane.can_have_flows(), groups_in_file }
+        let of_file = file.stat_metadata().iter(file.space());
+        let names_or_groups = of_file.filter(|stat| {
+            matches!(Role::of(stat.stat_type()), Some(Role::GroupId | Role::StepName))
+        });
+        let in_file = names_or_groups.map(|stat| stat.key()).collect();
+        Self { roles, in_metadata, can_have_flows: plane.can_have_flows(), in_file }
     }
 
     #[inline]
@@ -89,13 +92,15 @@ impl PlaneFacts {
         self.in_metadata || line.can_have_flows()
     }
 
-    fn rename_events(&self) -> bool {
-        self.roles.iter().any(|&(_, role)| role == Role::StepName)
+    /// Whether stats of the file can name or group events of a line.
+    pub fn name_or_group(&self, line: LineView<'_>) -> bool {
+        self.in_metadata
+            || (!self.in_file.is_empty() && line.has_file_stat(self.in_file.iter().copied()))
     }
 
     /// The name of an event that the page shows, where nothing else of its stats is wanted.
     pub fn shown_name<'a>(&self, event: &EventView<'a>) -> &'a str {
-        if self.rename_events() {
+        if event.has_edits() || self.name_or_group(event.line()) {
             Facts::of(event, self).shown_name(event)
         } else {
             own_name(event)
@@ -138,7 +143,7 @@ impl<'a> Facts<'a> {
 
     /// Name and group of an event, read from its stats only where they can be there; no flow.
     pub fn of_shown(event: &EventView<'a>, plane: &PlaneFacts) -> Self {
-        if plane.rename_events() || plane.groups_in_file || event.has_edits() {
+        if event.has_edits() || plane.name_or_group(event.line()) {
             Self::of(event, plane)
         } else {
             Self { group_id: event.added_group_id(), ..Self::default() }

@@ -274,12 +274,14 @@ fn numbered(tracks: &[Track], mut events: Vec<Vec<Chosen>>) -> Vec<Vec<Chosen>> 
 }
 
 impl TraceIndex {
-    /// The zoom levels down to `deepest`, computed when first asked for.
+    /// The zoom levels down to `deepest`, computed when first asked for. Who asks for more than the
+    /// first view of a trace will ask again: then all are computed.
     pub(super) fn levels(&self, deepest: usize) -> Arc<Levels> {
         let mut kept = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(levels) = kept.as_ref().filter(|levels| levels.deepest >= deepest) {
             return Arc::clone(levels);
         }
+        let deepest = if kept.is_some() { levels::COUNT - 1 } else { deepest };
         let levels = Arc::new(Levels::compute(&self.tracks, deepest));
         *kept = Some(Arc::clone(&levels));
         levels
