@@ -5,6 +5,7 @@
 
 mod commands;
 mod error;
+mod fetch;
 pub mod fire;
 #[cfg(test)]
 mod goldens;
@@ -12,6 +13,7 @@ mod help;
 mod output;
 mod python_re;
 mod session;
+mod statistics;
 mod tool_data;
 mod unicode;
 pub mod value;

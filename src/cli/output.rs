@@ -94,8 +94,7 @@ pub fn print_failure(failure: &Failure) -> ExitCode {
 
 /// Bytes as MiB with two digits, as Python's `round` and `str` show them.
 pub fn mebibytes(bytes: usize) -> String {
-    let rounded = format!("{:.2}", bytes as f64 / (1024.0 * 1024.0));
-    python_float::repr(rounded.parse().unwrap_or_default())
+    python_float::repr(python_float::round(bytes as f64 / (1024.0 * 1024.0), 2))
 }
 
 /// The answer that stands for a long result.

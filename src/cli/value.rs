@@ -5,6 +5,7 @@
 //! use area of the last plane, and are turned back where text leaves the program.
 
 use crate::render::python_float;
+use crate::render::python_json_indent::Writer;
 use num_bigint::BigInt;
 use std::fmt::Write as _;
 
@@ -108,6 +109,39 @@ impl Value {
                 },
                 _ => self == other,
             },
+        }
+    }
+
+    /// `json.dumps(value, indent=2)` of what commands give back: texts, numbers, lists and dicts.
+    pub fn dumps_indented(&self) -> String {
+        let mut json = Writer::new();
+        self.write_json(&mut json);
+        json.finish()
+    }
+
+    fn write_json(&self, json: &mut Writer) {
+        match self {
+            Self::Bool(value) => json.boolean(*value),
+            Self::Int(value) => json.integer(value),
+            Self::Float(value) => json.float(*value),
+            Self::Str(text) => json.string(text),
+            Self::List(items) | Self::Tuple(items) => {
+                json.begin_array();
+                items.iter().for_each(|item| item.write_json(json));
+                json.end_array();
+            }
+            Self::Dict(items) => {
+                json.begin_object();
+                for (key, value) in items {
+                    json.key(&key.to_text());
+                    value.write_json(json);
+                }
+                json.end_object();
+            }
+            // Nothing else is in results.
+            Self::None | Self::Ellipsis | Self::Complex(..) | Self::Bytes(_) | Self::Set(_) => {
+                json.null();
+            }
         }
     }
 

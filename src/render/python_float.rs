@@ -37,6 +37,34 @@ pub fn repr(value: f64) -> String {
     format!("{sign}{first}{point}{rest}e{exponent_sign}{:02}", exponent.unsigned_abs())
 }
 
+/// `round(value, decimals)`: the decimal nearest to the exact value, ties to even.
+pub fn round(value: f64, decimals: usize) -> f64 {
+    if value.is_finite() { format!("{value:.decimals$}").parse().unwrap_or(value) } else { value }
+}
+
+/// `float(text)`; `None` where that raises a `ValueError`.
+pub fn parse(text: &str) -> Option<f64> {
+    let text = text.trim();
+    // Underscores between digits are all that Rust does not read.
+    match text.parse() {
+        Ok(value) => Some(value),
+        Err(_) if text.contains('_') => {
+            let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+            let mut parts = text.split('_').peekable();
+            while let Some(part) = parts.next() {
+                let next = parts.peek().copied();
+                if next.is_some()
+                    && !(is_digit(part.chars().last()) && is_digit(next?.chars().next()))
+                {
+                    return None;
+                }
+            }
+            text.replace('_', "").parse().ok()
+        }
+        Err(_) => None,
+    }
+}
+
 /// Digits without an exponent; `exponent` is the power of ten of the first digit.
 fn positional(digits: &str, exponent: i32) -> String {
     if exponent < 0 {
@@ -52,7 +80,19 @@ fn positional(digits: &str, exponent: i32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::repr;
+    use super::{parse, repr, round};
+
+    #[test]
+    fn rounds_to_even_and_reads_underscores() {
+        assert_eq!(round(2.675, 2), 2.67);
+        assert_eq!(round(0.125, 2), 0.12);
+        assert_eq!(round(f64::INFINITY, 2), f64::INFINITY);
+        assert_eq!(parse(" 1_0.5e1 "), Some(105.0));
+        assert_eq!(parse("TPU v4"), None);
+        assert_eq!(parse("1__0"), None);
+        assert_eq!(parse("_1"), None);
+        assert_eq!(parse("inf"), Some(f64::INFINITY));
+    }
 
     #[test]
     fn form_changes_where_python_changes_it() {

@@ -64,6 +64,27 @@ impl Value {
         pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
+    /// The members of a list; none of other values.
+    pub fn items(&self) -> &[Self] {
+        if let Self::List(items) = self { items } else { &[] }
+    }
+
+    /// The text of a text.
+    pub fn as_str(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// `float(value)`; `None` where that raises an error.
+    pub fn to_float(&self) -> Option<f64> {
+        match self {
+            Self::Bool(value) => Some(f64::from(u8::from(*value))),
+            Self::Int(digits) => digits.parse().ok(),
+            Self::Float(value) => Some(*value),
+            Self::Text(text) => python_float::parse(text),
+            Self::Null | Self::List(_) | Self::Dict(_) => None,
+        }
+    }
+
     /// `str(value)`.
     pub fn to_python_str(&self) -> String {
         if let Self::Text(text) = self { text.clone() } else { self.to_python_repr() }

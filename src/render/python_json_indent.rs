@@ -78,6 +78,24 @@ impl Writer {
         });
     }
 
+    /// A key and its text.
+    pub fn string_at(&mut self, key: &str, text: &str) {
+        self.key(key);
+        self.string(text);
+    }
+
+    /// A key and its float.
+    pub fn float_at(&mut self, key: &str, value: f64) {
+        self.key(key);
+        self.float(value);
+    }
+
+    /// A key and its integer.
+    pub fn integer_at(&mut self, key: &str, value: impl std::fmt::Display) {
+        self.key(key);
+        self.integer(value);
+    }
+
     /// `true` or `false`.
     pub fn boolean(&mut self, value: bool) {
         self.before_value();

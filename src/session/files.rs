@@ -111,6 +111,31 @@ impl Session {
         session
     }
 
+    /// A session of these profiles, each a host of its own whatever it is called, in this order.
+    /// They were named by the user, who may read them wherever they are.
+    pub fn of_files(run: &str, dir: &Path, files: &[PathBuf]) -> Self {
+        let fence = Fence::open();
+        let host_file = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let fingerprint = Fingerprint::of(&fs::metadata(path).ok()?);
+            Some(HostFile {
+                host: name.trim_end_matches(".pb").trim_end_matches(".xplane").to_owned(),
+                path: path.clone(),
+                label: format!("{run}/{name}"),
+                format: ProfileFormat::Protobuf,
+                fingerprint,
+                fence: fence.clone(),
+            })
+        };
+        Self {
+            run: run.to_owned(),
+            dir: dir.to_owned(),
+            hosts: files.iter().filter_map(host_file).collect(),
+            nameless: None,
+            fence: fence.clone(),
+        }
+    }
+
     fn add(&mut self, path: &Path) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let Some((host, format)) = parse_file_name(&name) else { return };

@@ -25,6 +25,23 @@ pub fn std_sort<T: Copy>(items: &mut [T], less: impl Fn(&T, &T) -> bool) {
     }
 }
 
+/// Brings the smallest `count` items in order to the front, as `std::partial_sort` does, equal ones
+/// in the order that libstdc++ gives them.
+pub fn partial_sort<T: Copy>(items: &mut [T], count: usize, less: impl Fn(&T, &T) -> bool) {
+    let (heap, rest) = items.split_at_mut(count);
+    if heap.is_empty() {
+        return;
+    }
+    make_heap(heap, &less);
+    for item in rest {
+        if less(item, &heap[0]) {
+            let value = std::mem::replace(item, heap[0]);
+            sift(heap, 0, value, &less);
+        }
+    }
+    sort_heap(heap, &less);
+}
+
 fn introsort<T: Copy>(mut items: &mut [T], mut depth: u32, less: &impl Fn(&T, &T) -> bool) {
     while items.len() > RUN {
         if depth == 0 {
@@ -102,10 +119,18 @@ fn insert<T: Copy>(items: &mut [T], index: usize, less: &impl Fn(&T, &T) -> bool
 }
 
 fn heap_sort<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
+    make_heap(items, less);
+    sort_heap(items, less);
+}
+
+fn make_heap<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
     for parent in (0..items.len() / 2).rev() {
         let value = items[parent];
         sift(items, parent, value, less);
     }
+}
+
+fn sort_heap<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
     for last in (1..items.len()).rev() {
         let value = items[last];
         items[last] = items[0];
@@ -202,6 +227,19 @@ mod tests {
             (hash ^ item.1 as u64).wrapping_mul(0x0100_0000_01b3)
         });
         assert_eq!(digest, 0x4be2_d0a4_cf71_e5b7);
+    }
+
+    #[test]
+    fn partial_sort_brings_ties_where_libstdcxx_puts_them() {
+        let partly_sorted = |count| {
+            let mut sorted = items(3, 17, 4);
+            partial_sort(&mut sorted, count, |a, b| a.0 > b.0);
+            sorted.into_iter().take(count).map(|item| item.1).collect::<Vec<_>>()
+        };
+        // Printed by a program built with g++ and libstdc++.
+        assert_eq!(partly_sorted(17), [0, 10, 7, 11, 2, 16, 9, 5, 13, 14, 15, 1, 12, 6, 3, 8, 4]);
+        assert_eq!(partly_sorted(5), [0, 7, 11, 10, 5]);
+        assert!(partly_sorted(0).is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::event_query::{
     EVENTS_PER_TASK, Failed, Filter, Names, Verdict, duration_ps, for_each_space, plane_name,
 };
 use crate::cli::error::Raised;
+use crate::cli::statistics::{ratio, root_of_ratio};
 use crate::cli::value::Value;
 use crate::render::python_json_indent::Writer;
 use crate::xplane::{Line, Plane};
@@ -109,55 +110,6 @@ impl Durations {
         let numerator = squares * self.count - &sum * &sum;
         root_of_ratio(numerator, BigUint::from(self.count) * (self.count - 1))
     }
-}
-
-/// The float nearest to a ratio.
-fn ratio(numerator: &BigInt, denominator: u64) -> f64 {
-    const EXACT: u64 = 1 << 53;
-    if let Ok(small) = i64::try_from(numerator)
-        && small.unsigned_abs() <= EXACT
-        && denominator <= EXACT
-    {
-        return small as f64 / denominator as f64;
-    }
-    let magnitude = numerator.magnitude();
-    let bits = |value: &BigUint| value.bits() as i64;
-    let divisor = BigUint::from(denominator);
-    // At least 55 bits of quotient, and a last bit that says whether more follow.
-    let shift = (bits(&divisor) - bits(magnitude) + 56).max(0);
-    let scaled = magnitude << shift as u64;
-    let quotient = &scaled / &divisor;
-    let is_exact = &quotient * &divisor == scaled;
-    let value = odd_to_float(quotient, is_exact) * power_of_two(-shift);
-    if numerator.sign() == num_bigint::Sign::Minus { -value } else { value }
-}
-
-/// The float nearest to the square root of a ratio.
-fn root_of_ratio(numerator: BigUint, denominator: BigUint) -> f64 {
-    if numerator == BigUint::ZERO {
-        return 0.0;
-    }
-    // So that the integer root has 55 bits or more.
-    let shift = (numerator.bits() as i64 - denominator.bits() as i64 - 110).div_euclid(2);
-    let (numerator, denominator) = if shift < 0 {
-        (numerator << (-2 * shift) as u64, denominator)
-    } else {
-        (numerator, denominator << (2 * shift) as u64)
-    };
-    let root = (&numerator / &denominator).sqrt();
-    let is_exact = &root * &root * denominator == numerator;
-    odd_to_float(root, is_exact) * power_of_two(shift)
-}
-
-/// An integer as a float, as if it went on behind the point where it is not exact.
-fn odd_to_float(value: BigUint, is_exact: bool) -> f64 {
-    let value = if is_exact { value } else { value | BigUint::from(1u8) };
-    // Decimal text is rounded correctly, for any size.
-    value.to_string().parse().unwrap_or(f64::NAN)
-}
-
-fn power_of_two(exponent: i64) -> f64 {
-    2f64.powi(exponent as i32)
 }
 
 type ById = HashMap<i64, (Verdict, Durations), FixedState>;

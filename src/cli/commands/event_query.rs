@@ -100,7 +100,7 @@ impl Filter {
     }
 }
 
-/// Reads the profiles of a session, one after the other, and hands each to `visit` until that says
+/// Reads the profiles of a source, which names a session, one after the other, and hands each to `visit` until that says
 /// `false`.
 pub fn for_each_space(
     call: &Call,
@@ -164,9 +164,34 @@ pub fn duration_ps(event: &Event<'_>) -> i128 {
     ((event.duration_ps as f64 / 1000.0) * 1000.0) as i128
 }
 
+/// An event's start, nanoseconds since the epoch of the profile.
+pub fn start_ns(line_timestamp_ns: i64, event: &Event<'_>) -> f64 {
+    line_timestamp_ns as f64 + event.offset_ps as f64 / 1000.0
+}
+
 /// An event's start, picoseconds since the epoch of the profile.
 pub fn start_ps(line_timestamp_ns: i64, event: &Event<'_>) -> i128 {
-    ((line_timestamp_ns as f64 + event.offset_ps as f64 / 1000.0) * 1000.0) as i128
+    (start_ns(line_timestamp_ns, event) * 1000.0) as i128
+}
+
+/// The first value, as text, of an event's stats with one of these names; empty ones do not count.
+pub fn stat_text(plane: Plane<'_>, event: &Event<'_>, names: &[&str]) -> Option<String> {
+    let stats = plane.stat_metadata();
+    event.stats().find_map(|stat| {
+        let name = until_zero(stats.name(plane.space(), stat.metadata_id));
+        if !names.contains(&name) {
+            return None;
+        }
+        let text = match stat.value {
+            StatValue::NotSet => String::new(),
+            StatValue::Double(value) => c_fixed(value),
+            StatValue::Uint(value) | StatValue::Ref(value) => value.to_string(),
+            StatValue::Int(value) => value.to_string(),
+            StatValue::Str(text) => until_zero(text).to_owned(),
+            StatValue::Bytes(_) => "<bytes>".to_owned(),
+        };
+        (!text.is_empty()).then_some(text)
+    })
 }
 
 /// What is known about the events of one metadata entry.
@@ -217,26 +242,7 @@ impl<'a> Names<'a> {
         if !is_digit_text(&name) {
             return name;
         }
-        self.annotation(event).map_or(name, Cow::Owned)
-    }
-
-    fn annotation(&self, event: &Event<'_>) -> Option<String> {
-        let stats = self.plane.stat_metadata();
-        event.stats().find_map(|stat| {
-            let name = until_zero(stats.name(self.plane.space(), stat.metadata_id));
-            if !NAMING_STATS.contains(&name) {
-                return None;
-            }
-            let text = match stat.value {
-                StatValue::NotSet => String::new(),
-                StatValue::Double(value) => c_fixed(value),
-                StatValue::Uint(value) | StatValue::Ref(value) => value.to_string(),
-                StatValue::Int(value) => value.to_string(),
-                StatValue::Str(text) => until_zero(text).to_owned(),
-                StatValue::Bytes(_) => "<bytes>".to_owned(),
-            };
-            (!text.is_empty()).then_some(text)
-        })
+        stat_text(self.plane, event, &NAMING_STATS).map_or(name, Cow::Owned)
     }
 
     /// Whether the pattern means the events of a metadata id.

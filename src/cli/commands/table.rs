@@ -1,9 +1,7 @@
 //! The one table of commands: names, parameters, and what runs.
 
 use super::{
-    Call, aggregate_xplane_events, get_avg_step_time, get_device_information, get_hosts,
-    get_overview, get_profile_summary, get_step_trace, get_xspace_proto, list_xplane_events,
-    upload_trace,
+    Call, aggregate_xplane_events, get_avg_step_time, get_device_information, get_hlo_op_profile, get_hlo_stats, get_hosts, get_kernel_stats, get_overview, get_profile_summary, get_roofline_model, get_step_trace, get_top_hlo_ops, get_xspace_proto, list_xplane_events, upload_trace,
 };
 use crate::cli::error::Raised;
 use crate::cli::fire::Signature;
@@ -214,32 +212,38 @@ pub static COMMANDS: &[Command] = &[
         &[p("op_name", Nothing), p("print_metadata", Bool(false)), BYPASS],
         "The instructions around one instruction",
     ),
-    planned(
-        "get_hlo_op_profile",
-        &[
-            SESSION,
-            p("top_n", Int(15)),
-            p("view", Text("grouped")),
-            p("category", Nothing),
-            p("path", Nothing),
-            p("depth", Int(2)),
-            p("sort_by", Text("time")),
-            BYPASS,
-        ],
-        &[],
-        "Time by HLO category and operation",
-    ),
-    planned(
-        "get_hlo_stats",
-        &[SESSION],
-        &[
-            p("limit", Int(20)),
-            p("sort_by", Text("self_time")),
-            p("category_filter", Nothing),
-            BYPASS,
-        ],
-        "The table of HLO operations",
-    ),
+    Command {
+        run: get_hlo_op_profile::run,
+        ..planned(
+            "get_hlo_op_profile",
+            &[
+                SESSION,
+                p("top_n", Int(15)),
+                p("view", Text("grouped")),
+                p("category", Nothing),
+                p("path", Nothing),
+                p("depth", Int(2)),
+                p("sort_by", Text("time")),
+                BYPASS,
+            ],
+            &[],
+            "Time by HLO category and operation",
+        )
+    },
+    Command {
+        run: get_hlo_stats::run,
+        ..planned(
+            "get_hlo_stats",
+            &[SESSION],
+            &[
+                p("limit", Int(20)),
+                p("sort_by", Text("self_time")),
+                p("category_filter", Nothing),
+                BYPASS,
+            ],
+            "The table of HLO operations",
+        )
+    },
     planned(
         "get_hlo_text",
         &[SESSION, p("path", Nothing), p("module_name", Nothing), p("op_name", Nothing), BYPASS],
@@ -250,20 +254,23 @@ pub static COMMANDS: &[Command] = &[
         run: get_hosts::run,
         ..planned("get_hosts", SESSION_AND_BYPASS, &[], "The hosts of a session")
     },
-    planned(
-        "get_kernel_stats",
-        &[p("source", Nothing), p("session_id", Nothing)],
-        &[
-            p("kernel_name", Nothing),
-            p("limit", Int(10)),
-            p("output_format", Text("json")),
-            p("include_summary", Bool(false)),
-            p("device_to_use", Text("TPU:0")),
-            p("trace_matchers", Nothing),
-            BYPASS,
-        ],
-        "The table of kernels",
-    ),
+    Command {
+        run: get_kernel_stats::run,
+        ..planned(
+            "get_kernel_stats",
+            &[p("source", Nothing), p("session_id", Nothing)],
+            &[
+                p("kernel_name", Nothing),
+                p("limit", Int(10)),
+                p("output_format", Text("json")),
+                p("include_summary", Bool(false)),
+                p("device_to_use", Text("TPU:0")),
+                p("trace_matchers", Nothing),
+                BYPASS,
+            ],
+            "The table of kernels",
+        )
+    },
     planned(
         "get_kernel_utilization",
         &[SESSION],
@@ -315,12 +322,15 @@ pub static COMMANDS: &[Command] = &[
             "A session in a few lines and a table",
         )
     },
-    planned(
-        "get_roofline_model",
-        &[SESSION],
-        &[p("top_n", Int(15)), p("group_by", Text("program")), BYPASS],
-        "Operations against the device's peak rates",
-    ),
+    Command {
+        run: get_roofline_model::run,
+        ..planned(
+            "get_roofline_model",
+            &[SESSION],
+            &[p("top_n", Int(15)), p("group_by", Text("program")), BYPASS],
+            "Operations against the device's peak rates",
+        )
+    },
     Command {
         run: get_step_trace::run,
         ..planned(
@@ -336,12 +346,15 @@ pub static COMMANDS: &[Command] = &[
             "Steps and where their time goes",
         )
     },
-    planned(
-        "get_top_hlo_ops",
-        &[SESSION],
-        &[p("limit", Int(10)), p("category_filter", Nothing), BYPASS],
-        "The operations with the most time, flops and bytes",
-    ),
+    Command {
+        run: get_top_hlo_ops::run,
+        ..planned(
+            "get_top_hlo_ops",
+            &[SESSION],
+            &[p("limit", Int(10)), p("category_filter", Nothing), BYPASS],
+            "The operations with the most time, flops and bytes",
+        )
+    },
     planned(
         "get_utilization_viewer",
         &[SESSION],

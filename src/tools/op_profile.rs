@@ -1,0 +1,147 @@
+//! `op_profile`: the tree of all ops with their share of time, flops and bandwidth.
+
+use super::{Answer, Request, ToolError};
+use crate::opstats::gpu_models::hardware_type_of;
+use crate::opstats::op_profile::{Contents, Grouping, Measures, NodeId, OpProfile, ROOT, is_fusion};
+use crate::opstats::units::safe_divide;
+use crate::opstats::{HardwareType, LayoutDimension, OpMetrics, OpStats, Parts};
+use crate::render::protobuf_json::{Defaults, Writer};
+
+/// Why there is no tree.
+const NO_OPS: &str = "no ops: the profile has no device plane with ops";
+
+/// Answers for one host or for several together; `group_by` is `program`, `category` or
+/// `provenance`.
+pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
+    let grouping = match request.param("group_by") {
+        Some("category") => Grouping::Category,
+        Some("provenance") => Grouping::Provenance,
+        _ => Grouping::Program,
+    };
+    let parts = Parts::DEVICE_OPS | Parts::PROGRAMS;
+    let stats = request.profiles.session_op_stats(request.session, parts)?;
+    let reason = stats.device_op_metrics_db.metrics.is_empty().then(|| NO_OPS.to_owned());
+    Ok(Answer { body: write_profile(&stats, grouping), content_type: "application/json", reason })
+}
+
+fn write_profile(stats: &OpStats, grouping: Grouping) -> Vec<u8> {
+    let mut json = Writer::new(Defaults::Printed);
+    let write_tree = |json: &mut Writer, field, exclude_idle| {
+        let profile = OpProfile::build(stats, grouping, exclude_idle);
+        json.message(field, |json| write_node(json, &profile, ROOT));
+    };
+    let device_type = device_type_name(&stats.run_environment.device_type);
+    // The fields in the order of their numbers.
+    match grouping {
+        Grouping::Category => {
+            write_tree(&mut json, "byCategory", false);
+            json.string("deviceType", device_type);
+            write_tree(&mut json, "byCategoryExcludeIdle", true);
+        }
+        Grouping::Program => {
+            write_tree(&mut json, "byProgram", false);
+            json.string("deviceType", device_type);
+            write_tree(&mut json, "byProgramExcludeIdle", true);
+        }
+        Grouping::Provenance => {
+            json.string("deviceType", device_type);
+            write_tree(&mut json, "byProvenance", false);
+            write_tree(&mut json, "byProvenanceExcludeIdle", true);
+        }
+    }
+    let db = &stats.device_op_metrics_db;
+    let scale =
+        safe_divide(db.normalized_total_op_time_ps as f64, db.total_op_time_ps as f64);
+    json.double("aggDvfsTimeScaleMultiplier", scale);
+    json.finish()
+}
+
+fn device_type_name(device_type: &str) -> &'static str {
+    match hardware_type_of(device_type) {
+        HardwareType::Unknown => "UNKNOWN_HARDWARE",
+        HardwareType::CpuOnly => "CPU_ONLY",
+        HardwareType::Gpu => "GPU",
+        HardwareType::Tpu => "TPU",
+    }
+}
+
+fn write_node(json: &mut Writer, profile: &OpProfile<'_>, id: NodeId) {
+    let node = profile.node(id);
+    json.string("name", &node.name);
+    if let Some(measures) = &node.measures {
+        json.message("metrics", |json| write_measures(json, measures));
+    }
+    json.messages("children", &node.children, |json, child| write_node(json, profile, *child));
+    match node.contents {
+        Contents::Group => {}
+        Contents::Op(op) => json.message("xla", |json| write_op(json, op)),
+        Contents::Duplicates(op) => json.message("xla", |json| write_duplicates(json, op)),
+    }
+    json.int32("numChildren", node.child_count as i64);
+}
+
+fn write_measures(json: &mut Writer, measures: &Measures) {
+    json.double("flops", measures.flops);
+    json.doubles("bandwidthUtils", &measures.bandwidth_utils);
+    json.double("rawTime", measures.raw_time_ps as f64);
+    json.double("rawFlops", measures.raw_flops);
+    json.doubles("rawBytesAccessedArray", &measures.raw_bytes_accessed);
+    json.int32("occurrences", i64::from(measures.occurrences));
+    json.double("avgTimePs", measures.average_time_ps);
+    json.double("bf16Flops", measures.bf16_flops);
+    json.double("uncappedFlops", measures.uncapped_flops);
+    json.double("normalizedTimePs", measures.normalized_time_ps as f64);
+}
+
+/// `PopulateSymbolNode`
+fn write_op(json: &mut Writer, op: &OpMetrics) {
+    json.string("op", "");
+    json.string("expression", &op.long_name);
+    json.string("provenance", &op.provenance);
+    json.string("category", &op.category);
+    if let Some(layout) = &op.layout {
+        write_layout(json, layout);
+    }
+    json.int32("computationPrimitiveSize", i64::from(op.computation_primitive_size));
+    write_ids_and_source(json, op);
+}
+
+/// `CopySymbolDetailsToDeduplicatedNode`
+fn write_duplicates(json: &mut Writer, op: &OpMetrics) {
+    json.string("op", "");
+    json.string("expression", &op.long_name);
+    if is_fusion(&op.info) {
+        json.string("provenance", "");
+        json.string("category", &op.category);
+    } else {
+        json.string("provenance", &op.provenance);
+        json.string("category", &op.category);
+        write_layout(json, op.layout.as_deref().unwrap_or_default());
+    }
+    json.int32("computationPrimitiveSize", 0);
+    write_ids_and_source(json, op);
+}
+
+fn write_layout(json: &mut Writer, layout: &[LayoutDimension]) {
+    const SEMANTICS: [&str; 4] = ["unknown_semantics", "feature", "batch", "spatial"];
+    json.message("layout", |json| {
+        json.messages("dimensions", layout, |json, dimension| {
+            json.int32("size", i64::from(dimension.size));
+            json.int32("alignment", i64::from(dimension.alignment));
+            let semantics = SEMANTICS.get(dimension.semantics as usize);
+            json.string("semantics", semantics.copied().unwrap_or_default());
+        });
+    });
+}
+
+fn write_ids_and_source(json: &mut Writer, op: &OpMetrics) {
+    json.uint64("fingerprint", op.fingerprint);
+    json.uint64("programId", op.hlo_module_id);
+    json.message("sourceInfo", |json| {
+        let source = op.source_info.clone().unwrap_or_default();
+        json.string("fileName", &source.file_name);
+        json.int32("lineNumber", i64::from(source.line_number));
+        json.string("stackFrame", &source.stack_frame);
+    });
+    json.string("xprofKernelMetadata", "");
+}
