@@ -17,6 +17,7 @@ mod kernel_launch;
 mod kernel_stats;
 pub mod model;
 mod model_tracker;
+pub mod op_profile;
 mod programs;
 pub mod rates;
 pub mod steps;

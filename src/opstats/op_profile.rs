@@ -253,7 +253,8 @@ impl<'a> OpProfile<'a> {
         grouping.root_name().clone_into(&mut profile.nodes[ROOT.0].name);
         for op in &db.metrics {
             // Ops without a symbol are not shown.
-            if !op.name.starts_with("region") && !(exclude_idle && op.is_idle()) {
+            let is_left_out = op.name.starts_with("region") || exclude_idle && op.is_idle();
+            if !is_left_out {
                 profile.add(op, stats);
             }
         }

@@ -8,6 +8,7 @@ mod hosts;
 mod input_pipeline_analyzer;
 mod kernel_stats;
 mod modules;
+mod op_profile;
 mod overview_page;
 mod pod_viewer;
 mod profiles;

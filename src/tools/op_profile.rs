@@ -2,7 +2,9 @@
 
 use super::{Answer, Request, ToolError};
 use crate::opstats::gpu_models::hardware_type_of;
-use crate::opstats::op_profile::{Contents, Grouping, Measures, NodeId, OpProfile, ROOT, is_fusion};
+use crate::opstats::op_profile::{
+    Contents, Grouping, Measures, NodeId, OpProfile, ROOT, is_fusion,
+};
 use crate::opstats::units::safe_divide;
 use crate::opstats::{HardwareType, LayoutDimension, OpMetrics, OpStats, Parts};
 use crate::render::protobuf_json::{Defaults, Writer};
@@ -50,8 +52,7 @@ fn write_profile(stats: &OpStats, grouping: Grouping) -> Vec<u8> {
         }
     }
     let db = &stats.device_op_metrics_db;
-    let scale =
-        safe_divide(db.normalized_total_op_time_ps as f64, db.total_op_time_ps as f64);
+    let scale = safe_divide(db.normalized_total_op_time_ps as f64, db.total_op_time_ps as f64);
     json.double("aggDvfsTimeScaleMultiplier", scale);
     json.finish()
 }

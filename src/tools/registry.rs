@@ -2,7 +2,7 @@
 
 use super::{Answer, Profiles, Request, ToolError};
 use super::{framework_op_stats, hlo_stats, input_pipeline_analyzer, kernel_stats};
-use super::{overview_page, pod_viewer, trace_viewer};
+use super::{op_profile, overview_page, pod_viewer, trace_viewer};
 use crate::hlo;
 use crate::session::Session;
 use crate::tools::ProfileError;
@@ -75,7 +75,7 @@ pub const TOOLS: &[Tool] = {
         tool_row("trace_viewer", Never, Each, Some(trace_viewer::answer_legacy)),
         tool_row("trace_viewer@", Always, Each, Some(trace_viewer::answer)),
         tool_row("graph_viewer", HloProto, Each, None),
-        tool_row("op_profile", Always, Each, None),
+        tool_row("op_profile", Always, Each, Some(op_profile::answer)),
         tool_row(
             "input_pipeline_analyzer",
             Always,
