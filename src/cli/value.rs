@@ -127,7 +127,9 @@ impl Value {
             Self::Str(text) => json.string(text),
             Self::List(items) | Self::Tuple(items) => {
                 json.begin_array();
-                items.iter().for_each(|item| item.write_json(json));
+                for item in items {
+                    item.write_json(json);
+                }
                 json.end_array();
             }
             Self::Dict(items) => {

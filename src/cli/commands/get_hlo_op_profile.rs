@@ -90,16 +90,16 @@ fn answer(
     let report = Report::new(root, ops, sort_by);
     let category = call.get("category");
     let mut json = Writer::new();
-    if category != Value::None {
-        let top_n = whole_number(&call.get("top_n"))?;
-        report.write_one_category(&mut json, &category, top_n)?;
-    } else {
+    if category == Value::None {
         match view {
             View::Flat => report.write_flat(&mut json, whole_number(&call.get("top_n"))?),
             View::Category => report.write_categories(&mut json),
             View::Tree => tree::write(&mut json, root, &call.get("path"), &call.get("depth"))?,
             View::Grouped => report.write_grouped(&mut json, whole_number(&call.get("top_n"))?),
         }
+    } else {
+        let top_n = whole_number(&call.get("top_n"))?;
+        report.write_one_category(&mut json, &category, top_n)?;
     }
     Ok(Value::Str(json.finish()))
 }

@@ -40,7 +40,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     }
     let limit = kept(&call.get("limit"), ops.len())?;
     let mut has_custom_call = false;
-    let orders: [(&str, fn(&Item<'_>) -> f64); 3] = [
+    let orders: [(&str, Measure); 3] = [
         ("top_by_time", |item| item.node.raw_time_ps / 1e9),
         ("top_by_flops", |item| item.node.raw_flops),
         ("top_by_bytes_accessed", |item| item.node.bytes_accessed),
@@ -64,6 +64,9 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     json.end_object();
     Ok(Value::Str(json.finish()))
 }
+
+/// What ops are sorted by.
+type Measure = fn(&Item<'_>) -> f64;
 
 struct Item<'a> {
     name: String,
