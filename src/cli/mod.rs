@@ -3,9 +3,9 @@
 //! A run is: words → [`fire::preprocess`] → [`fire::walk`] (which calls a command) → stdout and an
 //! exit code. Reasons and help for people go to stderr.
 
+mod arguments;
 mod commands;
 mod error;
-mod fetch;
 pub mod fire;
 #[cfg(test)]
 mod goldens;

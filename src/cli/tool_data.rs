@@ -4,11 +4,12 @@
 use super::commands::Call;
 use super::error::Raised;
 use super::session::{self, native};
+pub use crate::render::python_float::round;
 use crate::render::python_json::{self, Value as Json};
 use crate::render::python_json_indent::Writer;
-use crate::session::{Fence, Session};
+use crate::session::Session;
 use crate::tools::{self, NOT_BUILT, Profiles, Request, ToolError};
-use std::path::Path;
+use std::path::PathBuf;
 
 /// A session and its profiles.
 #[derive(Debug)]
@@ -24,19 +25,9 @@ impl ToolData {
     pub fn open(call: &Call) -> Result<Self, Raised> {
         let id = call.get("session_id");
         let directory = session::run_directory(&id, call.logdir.as_deref())?;
-        let mut found = Session {
-            run: id.to_text(),
-            dir: native(&directory),
-            hosts: Vec::new(),
-            nameless: None,
-            fence: Fence::open(),
-        };
-        for path in session::profile_paths(&directory)? {
-            let path = native(&path);
-            let of_file = Session::of_file(&found.run, Path::new(&path), &found.fence);
-            found.hosts.extend(of_file.hosts);
-            found.nameless = of_file.nameless.or(found.nameless);
-        }
+        let paths = session::profile_paths(&directory)?;
+        let files: Vec<PathBuf> = paths.iter().map(|path| native(path)).collect();
+        let found = Session::of_files(&id.to_text(), &native(&directory), &files);
         Ok(Self { name: id.to_text(), session: found, profiles: Profiles::default() })
     }
 
@@ -87,26 +78,12 @@ pub fn pairs<'a>(value: &'a Json, key: &str) -> &'a [(String, Json)] {
 
 /// A value as text.
 pub fn text(value: &Json) -> Option<&str> {
-    if let Json::Text(text) = value { Some(text) } else { None }
+    value.as_str()
 }
 
 /// Python's `float(value)`; `None` where that raises an error.
 pub fn float(value: &Json) -> Option<f64> {
-    match value {
-        Json::Float(value) => Some(*value),
-        Json::Int(digits) => digits.parse().ok(),
-        Json::Bool(value) => Some(f64::from(u8::from(*value))),
-        Json::Text(text) => text.trim().parse().ok(),
-        _ => None,
-    }
-}
-
-/// Python's `round(value, digits)`.
-pub fn round(value: f64, digits: usize) -> f64 {
-    if !value.is_finite() {
-        return value;
-    }
-    format!("{value:.digits$}").parse().unwrap_or(value)
+    value.to_float()
 }
 
 /// Writes a value with the keys of dicts in their order.

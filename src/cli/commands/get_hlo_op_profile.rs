@@ -2,8 +2,9 @@
 
 use super::Call;
 use super::op_tree::OpNode;
+use crate::cli::arguments::{sort_largest_first, whole_number};
 use crate::cli::error::Raised;
-use crate::cli::fetch::{Client, sort_largest_first, whole_number};
+use crate::cli::tool_data::ToolData;
 use crate::cli::value::Value;
 use crate::render::python_float::round;
 use crate::render::python_json_indent::Writer;
@@ -53,7 +54,8 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     let view = view(&call.get("view"))?;
     let sort_by = sort_by(&call.get("sort_by"))?;
     let session = call.get("session_id").to_text();
-    let profile = Client::open(call)?.fetch_json("op_profile").ok_or_else(|| {
+    let profile = ToolData::open(call)?.fetch_json("op_profile", &[])?;
+    let profile = profile.ok_or_else(|| {
         Raised::Path(format!("No HLO op_profile found in trace for session {session}."))
     })?;
     let root = OpNode::root(&profile).filter(|root| root.raw_time_ps > 0.0);

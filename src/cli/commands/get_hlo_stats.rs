@@ -2,8 +2,9 @@
 
 use super::Call;
 use super::table_rows::Rows;
+use crate::cli::arguments::{kept, lower, sort_largest_first};
 use crate::cli::error::Raised;
-use crate::cli::fetch::{Client, kept, lower, sort_largest_first};
+use crate::cli::tool_data::ToolData;
 use crate::cli::value::Value;
 use crate::render::python_json_indent::Writer;
 
@@ -13,7 +14,7 @@ const EXPRESSION_NAME_CHARS: usize = 80;
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
     let session = call.get("session_id").to_text();
-    let client = Client::open(call).map_err(|raised| {
+    let client = ToolData::open(call).map_err(|raised| {
         let (kind, text) = match raised {
             Raised::Path(text) => ("FileNotFoundError", text),
             Raised::Value(text) => ("ValueError", text),
@@ -22,7 +23,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
         let text = Value::text(text).repr();
         Raised::Internal(format!("Error fetching HLO stats for session {session}: {kind}({text})"))
     })?;
-    let table = client.fetch_json("hlo_stats").ok_or_else(|| {
+    let table = client.fetch_json("hlo_stats", &[])?.ok_or_else(|| {
         Raised::Internal("Unexpected data type returned: <class 'NoneType'>".to_owned())
     })?;
     let filter = call.get("category_filter");

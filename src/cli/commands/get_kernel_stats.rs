@@ -5,8 +5,8 @@ use super::Call;
 use super::event_query::{
     Failed, Filter, Names, for_each_space_of, line_name, plane_name, start_ns, stat_text,
 };
+use crate::cli::arguments::{sort_largest_first, whole_number};
 use crate::cli::error::Raised;
-use crate::cli::fetch::{sort_largest_first, whole_number};
 use crate::cli::python_re::PythonRegex;
 use crate::cli::statistics::stdev;
 use crate::cli::unicode::is_digit_text;

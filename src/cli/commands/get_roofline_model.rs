@@ -3,8 +3,9 @@
 use super::Call;
 use super::op_tree::CUSTOM_CALL_GUIDANCE;
 use super::table_rows::{Row, Rows};
+use crate::cli::arguments::sort_largest_first;
 use crate::cli::error::Raised;
-use crate::cli::fetch::{Client, sort_largest_first};
+use crate::cli::tool_data::ToolData;
 use crate::cli::value::Value;
 use crate::render::number::fixed;
 use crate::render::python_float::{self, round};
@@ -18,7 +19,7 @@ const OPAQUE: &str = "CustomCall (opaque)";
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
     let session = call.get("session_id");
-    let Some(tables) = Client::open(call)?.fetch_json("roofline_model") else {
+    let Some(tables) = ToolData::open(call)?.fetch_json("roofline_model", &[])? else {
         let message = format!("No roofline model data found for session {}.", session.repr());
         return Ok(no_data(&message, None));
     };

@@ -2,8 +2,9 @@
 
 use super::Call;
 use super::op_tree::{CUSTOM_CALL_GUIDANCE, OpNode, OpOfNode};
+use crate::cli::arguments::{kept, lower, sort_largest_first};
 use crate::cli::error::Raised;
-use crate::cli::fetch::{Client, kept, lower, sort_largest_first};
+use crate::cli::tool_data::ToolData;
 use crate::cli::value::Value;
 use crate::render::python_json_indent::Writer;
 
@@ -11,9 +12,8 @@ const NO_PROFILE: &str = "No HLO op_profile found in trace. For JAX traces, ensu
 
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
-    let profile = Client::open(call)?
-        .fetch_json("op_profile")
-        .ok_or_else(|| Raised::Path(NO_PROFILE.to_owned()))?;
+    let profile = ToolData::open(call)?.fetch_json("op_profile", &[])?;
+    let profile = profile.ok_or_else(|| Raised::Path(NO_PROFILE.to_owned()))?;
     let root = OpNode::root(&profile);
     let mut ops = Vec::new();
     if let Some(root) = &root {

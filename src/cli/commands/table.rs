@@ -1,7 +1,10 @@
 //! The one table of commands: names, parameters, and what runs.
 
 use super::{
-    Call, aggregate_xplane_events, get_avg_step_time, get_device_information, get_hlo_op_profile, get_hlo_stats, get_hosts, get_kernel_stats, get_overview, get_profile_summary, get_roofline_model, get_step_trace, get_top_hlo_ops, get_xspace_proto, list_xplane_events, upload_trace,
+    Call, aggregate_xplane_events, get_avg_step_time, get_device_information, get_hlo_op_profile,
+    get_hlo_stats, get_hosts, get_kernel_stats, get_overview, get_profile_summary,
+    get_roofline_model, get_step_trace, get_top_hlo_ops, get_xspace_proto, list_xplane_events,
+    upload_trace,
 };
 use crate::cli::error::Raised;
 use crate::cli::fire::Signature;

@@ -1,8 +1,8 @@
 //! The view of the tree itself, some levels from a node on.
 
 use super::OpNode;
+use crate::cli::arguments::{sort_largest_first, whole_number};
 use crate::cli::error::Raised;
-use crate::cli::fetch::{sort_largest_first, whole_number};
 use crate::cli::value::Value;
 use crate::render::python_float::round;
 use crate::render::python_json_indent::Writer;
