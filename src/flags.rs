@@ -14,6 +14,8 @@ xprof-rs: XProf's interface and answers for TPU and GPU profiles
 Usage:
   xprof-rs [server] [LOGDIR] [FLAGS]    serve the profiles below a log directory
   xprof-rs COMMAND ...                  run one command (xprof-rs help commands)
+  xprof-rs export SESSION ...           write a whole trace as Chrome JSON,
+                                        Perfetto trace or CSV
 
 Flags of the server (with - or _, as --flag VALUE or --flag=VALUE):
   --logdir DIR          log directory; without it, requests name sessions
@@ -46,6 +48,8 @@ enum Mode {
     Serve(Config),
     /// A command with its own argument language; all its words.
     Command(Vec<OsString>),
+    /// The words after `export`.
+    Export(Vec<OsString>),
     Help,
     Version,
 }
@@ -55,6 +59,7 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
     match parse(words) {
         Ok(Mode::Serve(config)) => server::serve(config),
         Ok(Mode::Command(words)) => cli::run(words),
+        Ok(Mode::Export(words)) => cli::export::run(words),
         Ok(Mode::Help) => print(HELP),
         Ok(Mode::Version) => print(concat!("xprof-rs ", env!("CARGO_PKG_VERSION"), "\n")),
         Err(message) => {
@@ -79,6 +84,7 @@ fn parse(mut words: Vec<OsString>) -> Result<Mode, String> {
         Some(first) if first == "server" => {
             words.remove(0);
         }
+        Some(first) if first == cli::export::NAME => return Ok(Mode::Export(words.split_off(1))),
         Some(first) if !is_flag(first) && !is_path(first) => return Ok(Mode::Command(words)),
         _ => {}
     }

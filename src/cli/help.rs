@@ -32,6 +32,7 @@ xprof-rs answers XProf's questions about a profile.
 
   xprof-rs [server] [--logdir=DIR] [--port=8791]   serve the interface in a browser
   xprof-rs COMMAND SESSION [--flag=value …]        answer one question on stdout
+  xprof-rs export SESSION --format=FORMAT          write a whole trace (export --help)
 
 SESSION is a profile (*.xplane.pb), a directory with profiles, a log directory (its last
 run), or the name of a run under --logdir=DIR.

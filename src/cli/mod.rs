@@ -6,6 +6,7 @@
 mod arguments;
 mod commands;
 mod error;
+pub mod export;
 pub mod fire;
 #[cfg(test)]
 mod goldens;

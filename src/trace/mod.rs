@@ -2,12 +2,13 @@
 //!
 //! [`TraceIndex::build`] puts the events of one host's timeline into tracks, once for a profile.
 //! [`answer`] then answers any request of `trace_viewer@` for one or several hosts;
-//! [`legacy::write_json`] is the older `trace_viewer`.
+//! [`legacy::write_json`] is the older `trace_viewer`; [`export`] writes whole traces for other programs.
 //!
 //! XProf writes the events into tables on disk and reads each request's part of them; what shows of
 //! these tables in the answers (levels, serials, the order of equal events, events that do not fit)
 //! is kept here, without the tables.
 
+pub mod export;
 pub mod legacy;
 pub mod options;
 
@@ -57,19 +58,27 @@ impl std::error::Error for TraceError {}
 
 /// Answers a request about hosts, in order, as its options say.
 pub fn answer(hosts: &[&TraceIndex], options: &TraceOptions) -> Result<Vec<u8>, TraceError> {
-    let parts = hosts
-        .par_iter()
-        .enumerate()
-        .map(|(host, index)| {
-            let selection = select::select(index, options)?;
-            Ok(HostPart { index, selection, first_device: rows::first_device(host) })
-        })
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|select::EventNotFound| TraceError::EventNotFound)?;
+    let parts = parts(hosts, options)?;
     match options.format {
         Format::Json => Ok(write::write_json(&parts, options)),
         Format::Protobuf => protobuf::write(&parts, options).map_err(TraceError::Compression),
     }
+}
+
+/// What a request shows of each host.
+fn parts<'a>(
+    hosts: &[&'a TraceIndex],
+    options: &TraceOptions,
+) -> Result<Vec<HostPart<'a>>, TraceError> {
+    hosts
+        .par_iter()
+        .enumerate()
+        .map(|(host, &index)| {
+            let selection = select::select(index, options)?;
+            Ok(HostPart { index, selection, first_device: rows::first_device(host) })
+        })
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|select::EventNotFound| TraceError::EventNotFound)
 }
 
 /// Answers `trace_viewer` with `format=pb` about one host.

@@ -16,7 +16,7 @@ use crate::timeline::EventView;
 use crate::xplane::StatValue;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 /// How many events one task writes.
 const EVENTS_PER_TASK: usize = 1 << 13;
@@ -30,37 +30,81 @@ const EXACT_IN_JAVASCRIPT: u64 = 1 << 53;
 /// Numbers of stack frames by key.
 type FrameNumbers = HashMap<u64, usize, foldhash::fast::FixedState>;
 
+/// Text on its way out: kept whole, or handed on as it comes.
+struct Output<'w> {
+    text: Vec<u8>,
+    sink: Option<&'w mut dyn io::Write>,
+}
+
+impl Output<'_> {
+    /// Hands on what there is by now.
+    fn hand_on(&mut self) -> io::Result<()> {
+        if let Some(sink) = &mut self.sink {
+            sink.write_all(&self.text)?;
+            self.text.clear();
+        }
+        Ok(())
+    }
+}
+
 /// Writes the answer for hosts in order.
 pub fn write_json(hosts: &[HostPart<'_>], options: &TraceOptions) -> Vec<u8> {
+    let events: usize = hosts.iter().flat_map(|host| &host.selection.events).map(Vec::len).sum();
+    let mut output = Output { text: Vec::with_capacity(events * 128 + 4096), sink: None };
+    // Text that is kept cannot fail.
+    let _ = write_all(hosts, options, &mut output);
+    output.text
+}
+
+/// Writes the same to where it goes, a part at a time.
+///
+/// # Errors
+/// What the writer says.
+pub fn stream_json(
+    hosts: &[HostPart<'_>],
+    options: &TraceOptions,
+    sink: &mut dyn io::Write,
+) -> io::Result<()> {
+    let mut output = Output { text: Vec::new(), sink: Some(sink) };
+    write_all(hosts, options, &mut output)?;
+    output.hand_on()
+}
+
+fn write_all(
+    hosts: &[HostPart<'_>],
+    options: &TraceOptions,
+    output: &mut Output<'_>,
+) -> io::Result<()> {
+    let out = &mut output.text;
     let devices = merged_devices(hosts);
     let events: usize = hosts.iter().flat_map(|host| &host.selection.events).map(Vec::len).sum();
     let span = merged_span(hosts);
     let is_tpu = hosts.iter().any(|host| host.index.has_tpu_core());
 
-    let mut out = Vec::with_capacity(events * 128 + 4096);
     out.extend_from_slice(
         br#"{"displayTimeUnit":"ns","metadata":{"highres-ticks":true}, "codeLink":"","useNewBackend": false,"details":[{"name":"mpmd_pipeline_view","value":false}"#,
     );
     if is_tpu {
         let full_dma = options.full_dma;
-        append(&mut out, format_args!(r#",{{"name":"full_dma","value":{full_dma}}}"#));
+        append(out, format_args!(r#",{{"name":"full_dma","value":{full_dma}}}"#));
     }
-    append(&mut out, format_args!(r#"],"returnedEventsSize":{},"#, events as i32));
+    append(out, format_args!(r#"],"returnedEventsSize":{},"#, events as i32));
     out.extend_from_slice(br#""filteredByVisibility":true,"fullTimespan":["#);
-    write_six_digits(&mut out, span.min.unwrap_or(0) as f64 / 1e9);
+    write_six_digits(out, span.min.unwrap_or(0) as f64 / 1e9);
     out.push(b',');
-    write_six_digits(&mut out, span.max.unwrap_or(0) as f64 / 1e9);
+    write_six_digits(out, span.max.unwrap_or(0) as f64 / 1e9);
     out.extend_from_slice(br#"],"stackFrames":{"#);
-    let numbers = write_frames(&mut out, hosts);
+    let numbers = write_frames(out, hosts);
     out.extend_from_slice(br#"},"traceEvents":["#);
     let mut separator = Separator::default();
     for (&id, device) in &devices {
-        write_device(&mut out, id, device, &mut separator);
+        write_device(out, id, device, &mut separator);
     }
-    let counters = write_events(&mut out, hosts, &numbers, &mut separator);
+    let counters = write_events(output, hosts, &numbers, &mut separator)?;
+    let out = &mut output.text;
     if counters == MOST_COUNTERS {
         append(
-            &mut out,
+            out,
             format_args!(
                 r#"], "showCounterMessage": "Only {MOST_COUNTERS} counter events are shown. Zoom in or pan to see more." "#
             ),
@@ -68,8 +112,8 @@ pub fn write_json(hosts: &[HostPart<'_>], options: &TraceOptions) -> Vec<u8> {
     } else {
         out.extend_from_slice(br#"], "showCounterMessage": "" "#);
     }
-    append(&mut out, format_args!(r#","totalCounterEvents":{counters}}}"#));
-    out
+    append(out, format_args!(r#","totalCounterEvents":{counters}}}"#));
+    Ok(())
 }
 
 fn append(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
@@ -163,18 +207,19 @@ fn frames_of_selection(part: &HostPart<'_>) -> Vec<(u64, Box<[u8]>)> {
 
 /// Writes all events; gives the number of counters.
 fn write_events(
-    out: &mut Vec<u8>,
+    output: &mut Output<'_>,
     hosts: &[HostPart<'_>],
     numbers: &FrameNumbers,
     separator: &mut Separator,
-) -> usize {
+) -> io::Result<usize> {
     let rows = rows(hosts);
     let mut counters = 0;
     let mut chunks: Vec<Row<'_>> = Vec::new();
     for group in rows.chunk_by(|a, b| a.key() == b.key()) {
         if group[0].track.is_named() {
-            flush(out, &mut chunks, numbers, separator);
-            counters += write_named(out, group, numbers, separator);
+            flush(output, &mut chunks, numbers, separator)?;
+            counters += write_named(&mut output.text, group, numbers, separator);
+            output.hand_on()?;
         } else {
             for row in group {
                 let runs = row.events.chunks(EVENTS_PER_TASK);
@@ -182,28 +227,30 @@ fn write_events(
             }
         }
     }
-    flush(out, &mut chunks, numbers, separator);
-    counters
+    flush(output, &mut chunks, numbers, separator)?;
+    Ok(counters)
 }
 
 /// Writes rows of complete events in parallel and forgets them.
 fn flush(
-    out: &mut Vec<u8>,
+    output: &mut Output<'_>,
     chunks: &mut Vec<Row<'_>>,
     numbers: &FrameNumbers,
     separator: &mut Separator,
-) {
+) -> io::Result<()> {
     /// Chunks that are in memory beside the answer at a time.
     const AT_ONCE: usize = 64;
     for batch in chunks.chunks(AT_ONCE) {
         let texts: Vec<Vec<u8>> =
             batch.par_iter().map(|row| write_complete_events(row, numbers)).collect();
         for text in texts {
-            separator.add(out);
-            out.extend_from_slice(&text);
+            separator.add(&mut output.text);
+            output.text.extend_from_slice(&text);
         }
+        output.hand_on()?;
     }
     chunks.clear();
+    Ok(())
 }
 
 fn write_complete_events(row: &Row<'_>, numbers: &FrameNumbers) -> Vec<u8> {
