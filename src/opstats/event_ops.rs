@@ -9,12 +9,12 @@ use super::model::{
 };
 use super::units::{safe_divide, wrapping_u64};
 use crate::timeline::timespan::Timespan;
-use crate::timeline::{EventMetadataView, EventView, PlaneView};
+use crate::timeline::{EventMetadataView, EventView, LineView, PlaneView};
 use crate::wire::{Reader, Value};
 use crate::xplane::schema::StatType;
 use crate::xplane::{Stat, StatValue};
 use foldhash::fast::RandomState;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// How many ops inside ops are read for one op; a profile that names an op inside itself would
@@ -25,6 +25,9 @@ const MAX_DEPTH: usize = 50;
 
 /// Name of the stat that holds an event's energy, which is not among XProf's well-known stats.
 const VDD_ENERGY: &str = "vdd_energy_j";
+
+/// Index of the metadata of an event whose id is in no table.
+const NO_METADATA: u32 = u32::MAX;
 
 /// The symbol of a program as a whole.
 const ROOT_SYMBOL: u64 = 0;
@@ -156,8 +159,6 @@ struct Described {
     is_custom_call: bool,
     /// Program and symbol; `None` where events of this metadata are no ops.
     key: Option<(u64, u64)>,
-    /// Place among the ops of the builder, once there.
-    place: Option<usize>,
 }
 
 impl Described {
@@ -180,7 +181,7 @@ impl Described {
         };
         op.core_type = core_type;
         op.num_cores = 1;
-        Self { is_custom_call: &*op.category == CUSTOM_CALL, op, key, place: None }
+        Self { is_custom_call: &*op.category == CUSTOM_CALL, op, key }
     }
 }
 
@@ -336,68 +337,80 @@ impl OpEventReader {
 /// What a `SparseCore` ran, by core and by the id of the op that started it.
 pub(super) type OffloadedOps = HashMap<(u64, u64), Arc<OpMetricsDb>, RandomState>;
 
-/// Sums events up by op (`XEventsOpMetricsDbBuilder`).
+/// The ops of a plane by metadata, each read when it is first met.
 #[derive(Debug)]
-pub(super) struct EventOpsBuilder<'a> {
+pub(super) struct OpTable<'a> {
     plane: PlaneView<'a>,
     core_type: TpuCoreType,
-    offloaded: &'a OffloadedOps,
     described: Vec<Option<Described>>,
-    places: HashMap<(u64, u64), usize, RandomState>,
-    ops: Vec<OpMetrics>,
 }
 
-impl<'a> EventOpsBuilder<'a> {
-    pub fn new(plane: PlaneView<'a>, core_type: TpuCoreType, offloaded: &'a OffloadedOps) -> Self {
-        Self {
-            plane,
-            core_type,
-            offloaded,
-            described: Vec::new(),
-            places: HashMap::default(),
-            ops: Vec::new(),
-        }
+impl<'a> OpTable<'a> {
+    /// An empty table; `core_type` is what XProf says of the ops, `Unknown` for those of steps.
+    pub fn new(plane: PlaneView<'a>, core_type: TpuCoreType) -> Self {
+        Self { plane, core_type, described: Vec::new() }
     }
 
-    /// Adds an event whose children are all known.
-    fn add(&mut self, event: &OpEvent) {
-        let index = event.metadata as usize;
-        if event.metadata == u32::MAX {
-            return;
+    /// What events of a metadata are; `None` where they are no ops.
+    fn get(&mut self, metadata: u32) -> Option<(&Described, (u64, u64))> {
+        if metadata == NO_METADATA {
+            return None;
         }
+        let index = metadata as usize;
         if self.described.len() <= index {
             self.described.resize_with(index + 1, || None);
         }
         let described = self.described[index].get_or_insert_with(|| {
-            Described::of(self.plane.event_metadata_at(event.metadata), self.core_type)
+            Described::of(self.plane.event_metadata_at(metadata), self.core_type)
         });
-        let Some(key) = described.key else { return };
-        let place = *described.place.get_or_insert_with(|| {
-            *self.places.entry(key).or_insert_with(|| {
+        described.key.map(|key| (&*described, key))
+    }
+}
+
+/// Sums events up by op (`XEventsOpMetricsDbBuilder`).
+#[derive(Debug, Default)]
+pub(super) struct EventOpsBuilder {
+    /// Place of the op by metadata; `u32::MAX` where it is not known.
+    by_metadata: Vec<u32>,
+    by_key: HashMap<(u64, u64), u32, RandomState>,
+    ops: Vec<OpMetrics>,
+}
+
+impl EventOpsBuilder {
+    fn place(&mut self, metadata: u32, key: (u64, u64)) -> usize {
+        let index = metadata as usize;
+        if self.by_metadata.len() <= index {
+            self.by_metadata.resize(index + 1, u32::MAX);
+        }
+        let place = &mut self.by_metadata[index];
+        if *place == u32::MAX {
+            *place = *self.by_key.entry(key).or_insert_with(|| {
                 self.ops.push(OpMetrics::default());
-                self.ops.len() - 1
-            })
-        });
+                (self.ops.len() - 1) as u32
+            });
+        }
+        *place as usize
+    }
+
+    /// Adds an event whose children are all known. `offloaded` is what `SparseCore`s ran.
+    pub fn add(&mut self, event: &OpEvent, table: &mut OpTable<'_>, offloaded: &OffloadedOps) {
+        let Some((described, key)) = table.get(event.metadata) else { return };
+        let place = self.place(event.metadata, key);
         let op = &mut self.ops[place];
+        let own = if described.is_custom_call { event.numbers } else { EventNumbers::default() };
         if op.occurrences == 0 {
             *op = described.op.clone();
             set_first(op, event);
-            if described.is_custom_call {
-                let own = &event.numbers;
-                op.bytes_accessed = sum([op.bytes_accessed, own.bytes_accessed]);
-                op.flops = sum([op.flops, own.flops]);
-                op.model_flops = sum([op.model_flops, own.model_flops]);
-                op.flops_v2 += own.flops_v2;
-                op.model_flops_v2 += own.model_flops_v2;
-            }
-            attach_offloaded(op, &event.numbers, self.offloaded);
+            op.bytes_accessed = sum([op.bytes_accessed, own.bytes_accessed]);
+            op.flops = sum([op.flops, own.flops]);
+            op.model_flops = sum([op.model_flops, own.model_flops]);
+            op.flops_v2 += own.flops_v2;
+            op.model_flops_v2 += own.model_flops_v2;
+            attach_offloaded(op, &event.numbers, offloaded);
             return;
         }
         add_times(op, event);
-        op.core_type = self.core_type;
         if &*op.category == CUSTOM_CALL {
-            let own =
-                if described.is_custom_call { event.numbers } else { EventNumbers::default() };
             let once = &described.op;
             op.bytes_accessed = sum([op.bytes_accessed, once.bytes_accessed, own.bytes_accessed]);
             op.flops = sum([op.flops, once.flops, own.flops]);
@@ -502,32 +515,62 @@ fn multiply_costs(op: &mut OpMetrics) {
     }
 }
 
-/// Events of a line nested in one another (`AncestorStack`): each is added to the ops once the time
-/// of its children is known.
-#[derive(Debug, Default)]
-pub(super) struct Nesting {
-    open: Vec<OpEvent>,
+/// Events of a line nested in one another (`AncestorStack`): each is handed on once the time of its
+/// children is known.
+#[derive(Debug)]
+pub(super) struct Nesting<T> {
+    open: Vec<(OpEvent, T)>,
 }
 
-impl Nesting {
-    /// Adds the next event of a line.
+impl<T> Nesting<T> {
+    /// No event yet.
+    pub const fn new() -> Self {
+        Self { open: Vec::new() }
+    }
+
+    /// Takes the next event of a line, with what belongs to it.
     #[inline]
-    pub fn push(&mut self, event: OpEvent, ops: &mut EventOpsBuilder<'_>) {
-        while let Some(last) = self.open.last_mut() {
+    pub fn push(&mut self, event: OpEvent, with: T, mut done: impl FnMut(&OpEvent, &T)) {
+        while let Some((last, of_last)) = self.open.last_mut() {
             if last.span.includes(event.span) {
                 last.children_ps = last.children_ps.wrapping_add(event.span.duration_ps);
                 break;
             }
-            ops.add(last);
+            done(last, of_last);
             self.open.pop();
         }
-        self.open.push(event);
+        self.open.push((event, with));
     }
 
     /// Ends the line.
-    pub fn flush(&mut self, ops: &mut EventOpsBuilder<'_>) {
-        while let Some(last) = self.open.pop() {
-            ops.add(&last);
+    pub fn flush(&mut self, mut done: impl FnMut(&OpEvent, &T)) {
+        while let Some((last, of_last)) = self.open.pop() {
+            done(&last, &of_last);
         }
     }
+}
+
+/// The ops of a tensor core's line by step, the group of their events
+/// (`ConvertTpuDeviceTraceXLineToStepEvents`). Events without a group are left out.
+pub fn ops_by_step(line: LineView<'_>) -> BTreeMap<i64, OpMetricsDb> {
+    let reader = OpEventReader::of(line.plane());
+    let mut table = OpTable::new(line.plane(), TpuCoreType::Unknown);
+    let mut steps: BTreeMap<i64, EventOpsBuilder> = BTreeMap::new();
+    let offloaded = OffloadedOps::default();
+    let mut nesting = Nesting::new();
+    let mut done = |event: &OpEvent, group: &i64| {
+        steps.entry(*group).or_default().add(event, &mut table, &offloaded);
+    };
+    for event in line.events() {
+        let group = match event.added_group_id() {
+            Some(group) if !line.may_have_stat(line.plane().stat_id(StatType::GroupId)) => group,
+            _ => match event.stat(StatType::GroupId) {
+                Some(stat) => stat.int_or_uint_value() as i64,
+                None => continue,
+            },
+        };
+        nesting.push(reader.read(event), group, &mut done);
+    }
+    nesting.flush(&mut done);
+    steps.into_iter().map(|(group, ops)| (group, ops.finish())).collect()
 }

@@ -2,7 +2,7 @@
 //! (`ConvertTensorCoreDeviceTraceXPlaneToOpMetricsDb`,
 //! `ConvertSparseCoreDeviceTraceXPlaneToOpMetricsDb`).
 
-use super::event_ops::{EventOpsBuilder, Nesting, OffloadedOps, OpEventReader};
+use super::event_ops::{EventOpsBuilder, Nesting, OffloadedOps, OpEvent, OpEventReader, OpTable};
 use super::model::{OpMetricsDb, TpuCoreType};
 use crate::timeline::PlaneView;
 use crate::timeline::timespan::Timespan;
@@ -26,8 +26,10 @@ pub(super) fn ops_of_tensor_cores(planes: &[PlaneView<'_>]) -> Vec<OpMetricsDb> 
 
 fn ops_of_tensor_core(plane: PlaneView<'_>, offloaded: &OffloadedOps) -> OpMetricsDb {
     let reader = OpEventReader::of(plane);
-    let mut ops = EventOpsBuilder::new(plane, TpuCoreType::TensorCore, offloaded);
-    let mut nesting = Nesting::default();
+    let mut table = OpTable::new(plane, TpuCoreType::TensorCore);
+    let mut ops = EventOpsBuilder::default();
+    let mut nesting = Nesting::new();
+    let mut done = |event: &OpEvent, (): &()| ops.add(event, &mut table, offloaded);
     let (mut first_ps, mut last_ps) = (u64::MAX, 0_u64);
     for line in plane.lines() {
         let is_op_line = is_op_line(line.name());
@@ -39,10 +41,10 @@ fn ops_of_tensor_core(plane: PlaneView<'_>, offloaded: &OffloadedOps) -> OpMetri
             first_ps = first_ps.min(event.span.begin_ps);
             last_ps = last_ps.max(event.span.end_ps());
             if is_op_line {
-                nesting.push(event, &mut ops);
+                nesting.push(event, (), &mut done);
             }
         }
-        nesting.flush(&mut ops);
+        nesting.flush(&mut done);
     }
     // Without any event this is 1 ps, as in XProf.
     ops.finish_with_total(last_ps.wrapping_sub(first_ps))
@@ -60,7 +62,8 @@ fn ops_of_sparse_core(plane: &PlaneView<'_>) -> Vec<((u64, u64), Arc<OpMetricsDb
     let modules = modules_of(plane);
     let reader = OpEventReader::of(plane);
     let offloaded = OffloadedOps::default();
-    let mut by_key: HashMap<(u64, u64), (EventOpsBuilder<'_>, Nesting), RandomState> =
+    let mut table = OpTable::new(plane, TpuCoreType::SparseCore);
+    let mut by_key: HashMap<(u64, u64), (EventOpsBuilder, Nesting<()>), RandomState> =
         HashMap::default();
     for line in plane.lines().filter(|line| line.name() == SPARSE_CORE_OP_LINE) {
         let mut modules = modules.iter().peekable();
@@ -69,16 +72,15 @@ fn ops_of_sparse_core(plane: &PlaneView<'_>) -> Vec<((u64, u64), Arc<OpMetricsDb
             while modules.next_if(|next| next.span.end_ps() < event.span.begin_ps).is_some() {}
             let Some(module) = modules.peek() else { break };
             if module.span.includes(event.span) {
-                let (ops, nesting) = by_key.entry(module.key).or_insert_with(|| {
-                    let core_type = TpuCoreType::SparseCore;
-                    (EventOpsBuilder::new(plane, core_type, &offloaded), Nesting::default())
-                });
-                nesting.push(event, ops);
+                let (ops, nesting) = by_key
+                    .entry(module.key)
+                    .or_insert_with(|| (EventOpsBuilder::default(), Nesting::new()));
+                nesting.push(event, (), |event, ()| ops.add(event, &mut table, &offloaded));
             }
         }
     }
-    let finish = |(key, (mut ops, mut nesting)): (_, (EventOpsBuilder<'_>, Nesting))| {
-        nesting.flush(&mut ops);
+    let finish = |(key, (mut ops, mut nesting)): (_, (EventOpsBuilder, Nesting<()>))| {
+        nesting.flush(|event, ()| ops.add(event, &mut table, &offloaded));
         let own = modules.iter().filter(|module| module.key == key);
         let total_ps = own.fold(0, |sum: u64, module| sum.wrapping_add(module.span.duration_ps));
         (key, Arc::new(ops.finish_with_total(total_ps)))
