@@ -37,7 +37,7 @@ impl OpStats {
             if needs_modules { Programs::of_space(timeline.space()) } else { Programs::default() };
         let modules = Modules::of_programs(&programs);
         if parts.contains(Parts::DEVICE_OPS) {
-            stats.device_op_metrics_db = Arc::new(device_ops(&devices, &modules));
+            stats.device_op_metrics_db = Arc::new(device_ops(timeline, &devices, &modules));
         }
         if parts.contains(Parts::HOST_OPS)
             && let Some(host) = timeline.plane_named(HOST_THREADS_PLANE)
@@ -106,11 +106,15 @@ impl OpStats {
 }
 
 /// The ops of all devices together.
-fn device_ops(devices: &DevicePlanes<'_>, modules: &Modules<'_>) -> OpMetricsDb {
+fn device_ops(
+    timeline: &Timeline,
+    devices: &DevicePlanes<'_>,
+    modules: &Modules<'_>,
+) -> OpMetricsDb {
     let mut all = OpMetricsDbBuilder::new();
     if devices.is_tpu {
         let mut children = FusionChildren::new(modules);
-        for mut db in ops_of_tensor_cores(&devices.planes) {
+        for mut db in ops_of_tensor_cores(timeline, &devices.planes) {
             children.add_to(&mut db);
             all.combine(&db, true);
         }

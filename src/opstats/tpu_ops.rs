@@ -4,11 +4,11 @@
 
 use super::event_ops::{EventOpsBuilder, Nesting, OffloadedOps, OpEvent, OpEventReader, OpTable};
 use super::model::{OpMetricsDb, TpuCoreType};
-use crate::timeline::PlaneView;
 use crate::timeline::timespan::Timespan;
+use crate::timeline::{PlaneView, Timeline};
 use crate::xplane::schema::{
     SPARSE_CORE_MODULE_LINE, SPARSE_CORE_OP_LINE, SPARSE_CORE_STEP_LINE, STEP_LINE, StatType,
-    is_op_line, sparse_core_id,
+    is_op_line, is_tensor_core_plane, sparse_core_id,
 };
 use foldhash::fast::RandomState;
 use rayon::prelude::*;
@@ -16,15 +16,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The ops of each tensor core, in the order of the planes.
-pub(super) fn ops_of_tensor_cores(planes: &[PlaneView<'_>]) -> Vec<OpMetricsDb> {
+pub(super) fn ops_of_tensor_cores(
+    timeline: &Timeline,
+    planes: &[PlaneView<'_>],
+) -> Vec<OpMetricsDb> {
     let (sparse, tensor): (Vec<_>, Vec<_>) =
         planes.iter().partition(|plane| sparse_core_id(plane.name()).is_some());
     let sparse: Vec<_> = sparse.into_par_iter().map(ops_of_sparse_core).collect();
     let offloaded: OffloadedOps = sparse.into_iter().flatten().collect();
-    tensor.into_par_iter().map(|plane| ops_of_tensor_core(*plane, &offloaded)).collect()
+    tensor.into_par_iter().map(|plane| ops_of_tensor_core(timeline, *plane, &offloaded)).collect()
 }
 
-fn ops_of_tensor_core(plane: PlaneView<'_>, offloaded: &OffloadedOps) -> OpMetricsDb {
+fn ops_of_tensor_core(
+    timeline: &Timeline,
+    plane: PlaneView<'_>,
+    offloaded: &OffloadedOps,
+) -> OpMetricsDb {
     let reader = OpEventReader::of(plane);
     let mut table = OpTable::new(plane, TpuCoreType::TensorCore);
     let mut ops = EventOpsBuilder::default();
@@ -45,6 +52,12 @@ fn ops_of_tensor_core(plane: PlaneView<'_>, offloaded: &OffloadedOps) -> OpMetri
             }
         }
         nesting.flush(&mut done);
+    }
+    if is_tensor_core_plane(plane.name())
+        && let Some(span) = timeline.missing_framework_span(plane)
+    {
+        first_ps = first_ps.min(span.begin_ps);
+        last_ps = last_ps.max(span.end_ps());
     }
     // Without any event this is 1 ps, as in XProf.
     ops.finish_with_total(last_ps.wrapping_sub(first_ps))

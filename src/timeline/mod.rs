@@ -44,6 +44,8 @@ pub struct Timeline {
     space: Space,
     planes: Vec<PlaneData>,
     groups: GroupMetadataMap,
+    /// Whether the derived lines of TPU cores are left out.
+    lacks_framework_lines: bool,
 }
 
 /// An event of a plane: its line's place and its key.
@@ -59,7 +61,17 @@ impl Timeline {
     /// The profile with nothing added.
     pub fn unprocessed(space: Space) -> Self {
         let planes = space.planes().map(PlaneData::of_file).collect();
-        Self { space, planes, groups: GroupMetadataMap::new() }
+        Self { space, planes, groups: GroupMetadataMap::new(), lacks_framework_lines: false }
+    }
+
+    /// How far the line of framework ops of a TPU core would reach, where it was left out.
+    pub fn missing_framework_span(&self, plane: PlaneView<'_>) -> Option<Timespan> {
+        if self.lacks_framework_lines { derived::framework_span(plane) } else { None }
+    }
+
+    /// The profile underneath, without what was added.
+    pub fn into_space(self) -> Space {
+        self.space
     }
 
     /// The profile underneath.

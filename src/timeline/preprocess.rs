@@ -13,6 +13,15 @@ use rayon::prelude::*;
 impl Timeline {
     /// Preprocesses a profile as XProf does with `step_grouping` and `derived_timeline` on.
     pub fn build(space: Space) -> Self {
+        Self::build_for(space, false)
+    }
+
+    /// The same for statistics, which do not need the derived lines of TPU cores.
+    pub fn build_for_statistics(space: Space) -> Self {
+        Self::build_for(space, true)
+    }
+
+    fn build_for(space: Space, statistics: bool) -> Self {
         let mut timeline = Self::unprocessed(space);
         for (file, plane) in timeline.space.planes().zip(&mut timeline.planes) {
             hlo_fix::fix(file, plane);
@@ -22,7 +31,7 @@ impl Timeline {
         }
         timeline.add_contexts_and_flows();
         timeline.group();
-        derived::generate(&mut timeline);
+        derived::generate(&mut timeline, statistics);
         timeline
     }
 

@@ -94,6 +94,8 @@ struct FileKey {
 pub struct Profiles {
     spaces: Cache<FileKey, Space>,
     timelines: Cache<FileKey, Timeline>,
+    /// Timelines that lack what statistics do not need.
+    reduced: Cache<FileKey, Timeline>,
     traces: Cache<FileKey, TraceIndex>,
     programs: Cache<Vec<FileKey>, Programs>,
     /// Statistics of hosts, part by part.
@@ -114,6 +116,7 @@ impl Profiles {
         Self {
             spaces: Cache::new(budget / 4),
             timelines: Cache::new(budget / 2),
+            reduced: Cache::new(budget / 2),
             traces: Cache::new(budget / 4),
             programs: Cache::new(budget / 4),
             op_stats: Cache::new(budget / 4),
@@ -127,6 +130,9 @@ impl Profiles {
         if let Some(timeline) = self.timelines.get(&key) {
             return Ok(Profile::Built(timeline));
         }
+        if let Some(timeline) = self.reduced.get(&key) {
+            return Ok(Profile::Built(timeline));
+        }
         self.spaces.get_or_make(&key, || self.read(&key, &file)).map(Profile::Plain)
     }
 
@@ -134,11 +140,29 @@ impl Profiles {
     pub fn timeline(&self, file: &HostFile) -> Result<Arc<Timeline>, ProfileError> {
         let (key, file) = current(file)?;
         self.timelines.get_or_make(&key, || {
-            // The plain profile is used up where no one else holds it; it is not kept twice.
-            let space = self.spaces.take(&key).and_then(Arc::into_inner);
-            let space = space.map_or_else(|| self.read(&key, &file), Ok)?;
+            let reduced = self.reduced.take(&key).and_then(Arc::into_inner);
+            let space = match reduced {
+                Some(timeline) => timeline.into_space(),
+                None => self.take_space(&key, &file)?,
+            };
             Ok(Timeline::build(space))
         })
+    }
+
+    /// The profile of a host as statistics need it: a timeline that is there, or one of less.
+    fn statistics_timeline(&self, file: &HostFile) -> Result<Arc<Timeline>, ProfileError> {
+        let (key, file) = current(file)?;
+        if let Some(timeline) = self.timelines.get(&key) {
+            return Ok(timeline);
+        }
+        self.reduced
+            .get_or_make(&key, || Ok(Timeline::build_for_statistics(self.take_space(&key, &file)?)))
+    }
+
+    /// The plain profile, used up where no one else holds it: it is not kept twice.
+    fn take_space(&self, key: &FileKey, file: &HostFile) -> Result<Space, ProfileError> {
+        let space = self.spaces.take(key).and_then(Arc::into_inner);
+        space.map_or_else(|| self.read(key, file), Ok)
     }
 
     /// The events of a host as the tracks of the trace viewer.
@@ -156,7 +180,7 @@ impl Profiles {
         let mut all: Option<Arc<OpStats>> = None;
         for part in parts.each() {
             let stats = self.op_stats.get_or_make(&(key.clone(), part), || {
-                let timeline = self.timeline(&file)?;
+                let timeline = self.statistics_timeline(&file)?;
                 Ok(OpStats::of_host(&timeline, part))
             })?;
             match &mut all {

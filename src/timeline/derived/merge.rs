@@ -37,8 +37,9 @@ struct Cursor<'a> {
 pub(super) struct Tie;
 
 /// What is known of a line before it is read.
-struct Survey {
-    is_sorted: bool,
+pub(super) struct Survey {
+    /// Whether the events are in nesting order.
+    pub is_sorted: bool,
     is_relevant: bool,
 }
 
@@ -151,7 +152,8 @@ fn wraps(line: LineView<'_>, times: &Times) -> bool {
 }
 
 impl Survey {
-    fn of(line: LineView<'_>, is_relevant: &[bool]) -> Self {
+    /// Looks at a line; `is_relevant` is by metadata index, the last one for all others.
+    pub fn of(line: LineView<'_>, is_relevant: &[bool]) -> Self {
         let last = is_relevant.len() - 1;
         let relevant = |index: MetadataIndex| is_relevant[(index as usize).min(last)];
         let is_any_relevant = match line.metadata_indexes() {

@@ -10,11 +10,14 @@ mod line;
 mod merge;
 mod new_line;
 mod order;
+mod postponed;
 mod scope_ranges;
 mod steps;
 mod tensor_core;
 #[cfg(test)]
 mod testing;
+
+pub(super) use postponed::framework_span;
 
 use super::hlo_symbols::HloSymbols;
 use super::{PlaneChanges, PlaneView, Timeline, apply};
@@ -22,8 +25,9 @@ use crate::xplane::schema::{GPU_PLANE_PREFIX, HOST_THREADS_PLANE, is_tensor_core
 use rayon::prelude::*;
 use std::collections::HashMap;
 
-/// Adds the derived lines to a grouped timeline.
-pub(super) fn generate(timeline: &mut Timeline) {
+/// Adds the derived lines to a grouped timeline. For statistics those of TPU cores are left out
+/// where that is possible.
+pub(super) fn generate(timeline: &mut Timeline, is_for_statistics: bool) {
     let planes_where = |is_wanted: fn(&str) -> bool| -> Vec<usize> {
         timeline.planes().filter(|plane| is_wanted(plane.name())).map(PlaneView::index).collect()
     };
@@ -34,7 +38,12 @@ pub(super) fn generate(timeline: &mut Timeline) {
         derive_annotations(timeline, &gpus);
         derive_launches(timeline, &gpus);
     }
-    derive_tensor_cores(timeline, &tensor_cores);
+    if is_for_statistics && !tensor_cores.is_empty() && postponed::is_possible(timeline) {
+        postponed::finish(timeline, &tensor_cores);
+        timeline.lacks_framework_lines = true;
+    } else {
+        derive_tensor_cores(timeline, &tensor_cores);
+    }
 }
 
 fn apply_all(timeline: &mut Timeline, changes: Vec<PlaneChanges>) {

@@ -83,7 +83,8 @@ impl<'a> Recipes<'a> {
 }
 
 impl<'a> Recipe<'a> {
-    fn of_metadata(metadata: EventMetadataView<'a>) -> Self {
+    /// What the events of a metadata add.
+    pub fn of_metadata(metadata: EventMetadataView<'a>) -> Self {
         let mut recipe = Self { metadata: metadata.index(), ..Self::default() };
         for stat in metadata.stats() {
             match stat.stat_type {
