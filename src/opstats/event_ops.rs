@@ -32,11 +32,9 @@ const NO_METADATA: u32 = u32::MAX;
 /// The symbol of a program as a whole.
 const ROOT_SYMBOL: u64 = 0;
 
-/// What an event's stats say of its op.
-#[derive(Debug, Clone, Copy, Default)]
+/// What an event's stats say of its op, beside its time; few events have any of them.
+#[derive(Debug, Clone, Copy)]
 struct EventNumbers {
-    device_offset_ps: Option<u64>,
-    device_duration_ps: Option<u64>,
     min_duration_ps: Option<i64>,
     dma_stall_ps: u64,
     time_scale: Option<f64>,
@@ -49,6 +47,20 @@ struct EventNumbers {
     model_flops: u64,
     model_flops_v2: f64,
 }
+
+static NO_NUMBERS: EventNumbers = EventNumbers {
+    min_duration_ps: None,
+    dma_stall_ps: 0,
+    time_scale: None,
+    offload_core: None,
+    offload_start: None,
+    vdd_energy_j: None,
+    bytes_accessed: 0,
+    flops: 0,
+    flops_v2: 0.0,
+    model_flops: 0,
+    model_flops_v2: 0.0,
+};
 
 /// What a stat of an event means here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,19 +124,21 @@ impl Roles {
     }
 }
 
+fn int_or_uint(stat: Stat<'_>) -> u64 {
+    match stat.value {
+        StatValue::Int(value) => value as u64,
+        StatValue::Uint(value) => value,
+        _ => 0,
+    }
+}
+
 impl EventNumbers {
-    #[inline]
     fn add(&mut self, role: Role, stat: Stat<'_>) {
         let int = if let StatValue::Int(value) = stat.value { value } else { 0 };
-        let int_or_uint = match stat.value {
-            StatValue::Int(value) => value as u64,
-            StatValue::Uint(value) => value,
-            _ => 0,
-        };
+        let int_or_uint = int_or_uint(stat);
         let double = if let StatValue::Double(value) = stat.value { value } else { 0.0 };
         match role {
-            Role::DeviceOffset => _ = self.device_offset_ps.get_or_insert(int_or_uint),
-            Role::DeviceDuration => _ = self.device_duration_ps.get_or_insert(int_or_uint),
+            Role::DeviceOffset | Role::DeviceDuration => {}
             Role::TimeScale => _ = self.time_scale.get_or_insert(double),
             Role::OffloadCore => {
                 let core = if let StatValue::Uint(value) = stat.value { value } else { 0 };
@@ -277,7 +291,7 @@ fn file_and_line(text: &str) -> Option<(&str, i32)> {
 }
 
 /// An event of an op line with its time on the device.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct OpEvent {
     /// Index of the event's metadata.
     metadata: u32,
@@ -286,7 +300,13 @@ pub(super) struct OpEvent {
     duration_ps: u64,
     occurrences: i64,
     children_ps: u64,
-    numbers: EventNumbers,
+    numbers: Option<Box<EventNumbers>>,
+}
+
+impl OpEvent {
+    fn numbers(&self) -> &EventNumbers {
+        self.numbers.as_deref().unwrap_or(&NO_NUMBERS)
+    }
 }
 
 /// Reads the events of a plane's op lines.
@@ -302,11 +322,17 @@ impl OpEventReader {
 
     #[inline]
     pub fn read(&self, event: EventView<'_>) -> OpEvent {
-        let mut numbers = EventNumbers::default();
+        let (mut offset_ps, mut duration_ps) = (None, None);
+        let mut numbers: Option<Box<EventNumbers>> = None;
         if !self.roles.ids.is_empty() {
-            let mut add = |stat: Stat<'_>| {
-                if let Some(role) = self.roles.of_stat(stat.metadata_id) {
-                    numbers.add(role, stat);
+            let mut add = |stat: Stat<'_>| match self.roles.of_stat(stat.metadata_id) {
+                None => {}
+                Some(Role::DeviceOffset) => _ = offset_ps.get_or_insert(int_or_uint(stat)),
+                Some(Role::DeviceDuration) => {
+                    duration_ps.get_or_insert(int_or_uint(stat));
+                }
+                Some(role) => {
+                    numbers.get_or_insert_with(|| Box::new(NO_NUMBERS)).add(role, stat);
                 }
             };
             match event.file() {
@@ -319,7 +345,7 @@ impl OpEventReader {
                 }
             }
         }
-        let span = match numbers.device_offset_ps.zip(numbers.device_duration_ps) {
+        let span = match offset_ps.zip(duration_ps) {
             Some((begin_ps, duration_ps)) => Timespan { begin_ps, duration_ps },
             None => event.timespan(),
         };
@@ -397,7 +423,7 @@ impl EventOpsBuilder {
         let Some((described, key)) = table.get(event.metadata) else { return };
         let place = self.place(event.metadata, key);
         let op = &mut self.ops[place];
-        let own = if described.is_custom_call { event.numbers } else { EventNumbers::default() };
+        let own = if described.is_custom_call { event.numbers() } else { &NO_NUMBERS };
         if op.occurrences == 0 {
             *op = described.op.clone();
             set_first(op, event);
@@ -406,7 +432,7 @@ impl EventOpsBuilder {
             op.model_flops = sum([op.model_flops, own.model_flops]);
             op.flops_v2 += own.flops_v2;
             op.model_flops_v2 += own.model_flops_v2;
-            attach_offloaded(op, &event.numbers, offloaded);
+            attach_offloaded(op, event.numbers(), offloaded);
             return;
         }
         add_times(op, event);
@@ -450,13 +476,13 @@ fn sum<const N: usize>(parts: [u64; N]) -> u64 {
 /// Times of an event: all, own, scaled to the default p-state, shortest.
 fn times(event: &OpEvent, core_type: TpuCoreType) -> [u64; 4] {
     let time_ps = event.span.duration_ps;
-    let scale = event.numbers.time_scale;
+    let scale = event.numbers().time_scale;
     let normalized_ps = match core_type {
         // XProf scales the time on the device here, and no time there.
         TpuCoreType::SparseCore => scale.map_or(0, |scale| scaled(event.duration_ps, scale)),
         _ => scaled(time_ps, scale.unwrap_or(1.0)),
     };
-    let min_ps = event.numbers.min_duration_ps.map_or(event.duration_ps, |min_ps| min_ps as u64);
+    let min_ps = event.numbers().min_duration_ps.map_or(event.duration_ps, |min_ps| min_ps as u64);
     [time_ps, time_ps.wrapping_sub(event.children_ps), normalized_ps, min_ps]
 }
 
@@ -468,8 +494,8 @@ fn set_first(op: &mut OpMetrics, event: &OpEvent) {
     [op.time_ps, op.self_time_ps, op.normalized_time_ps, op.min_time_ps] =
         times(event, op.core_type);
     op.occurrences = event.occurrences.max(1) as u32;
-    op.dma_stall_ps = event.numbers.dma_stall_ps;
-    op.vdd_energy_j = event.numbers.vdd_energy_j;
+    op.dma_stall_ps = event.numbers().dma_stall_ps;
+    op.vdd_energy_j = event.numbers().vdd_energy_j;
 }
 
 fn add_times(op: &mut OpMetrics, event: &OpEvent) {
@@ -479,8 +505,8 @@ fn add_times(op: &mut OpMetrics, event: &OpEvent) {
     op.self_time_ps = op.self_time_ps.wrapping_add(self_ps);
     op.normalized_time_ps = op.normalized_time_ps.wrapping_add(normalized_ps);
     op.min_time_ps = op.min_time_ps.min(min_ps);
-    op.dma_stall_ps = op.dma_stall_ps.wrapping_add(event.numbers.dma_stall_ps);
-    if let Some(energy) = event.numbers.vdd_energy_j {
+    op.dma_stall_ps = op.dma_stall_ps.wrapping_add(event.numbers().dma_stall_ps);
+    if let Some(energy) = event.numbers().vdd_energy_j {
         op.vdd_energy_j = Some(energy + op.vdd_energy_j.unwrap_or(0.0));
     }
 }

@@ -26,10 +26,9 @@ pub(super) fn finish(timeline: &mut Timeline, cores: &[usize]) {
     }
 }
 
-/// Whether the framework ops of a core follow from metadata alone, and are no other ops.
+/// Whether the framework ops of a core follow from metadata, and are no other ops.
 fn can_do_without(plane: PlaneView<'_>) -> bool {
-    let ids = |stat| plane.stat_ids(stat);
-    let own: Vec<i64> = ids(StatType::TfOp).chain(ids(StatType::IsAsync)).collect();
+    let own: Vec<i64> = plane.stat_ids(StatType::TfOp).collect();
     let is_plain = plane.lines().all(|line| {
         ![THREAD_ID_TF_OP, THREAD_ID_TF_NAME_SCOPE, THREAD_ID_SOURCE].contains(&line.id())
             && !line.has_file_stat(own.iter().copied())
@@ -44,25 +43,34 @@ fn can_do_without(plane: PlaneView<'_>) -> bool {
 
 /// How far the line of framework ops of a core would reach.
 pub(crate) fn framework_span(plane: PlaneView<'_>) -> Option<Timespan> {
-    let mut has_op = Vec::new();
+    let mut ops: Vec<Option<Recipe<'_>>> = Vec::new();
     for metadata in plane.all_event_metadata() {
-        let recipe = Recipe::of_metadata(metadata);
         let index = metadata.index() as usize;
-        has_op.resize(has_op.len().max(index + 1), false);
-        has_op[index] = !recipe.is_async && recipe.tf_op.is_some_and(|name| !name.is_empty());
+        ops.resize(ops.len().max(index + 1), None);
+        let recipe = Recipe::of_metadata(metadata);
+        ops[index] = Some(recipe).filter(|recipe| recipe.tf_op.is_some_and(|op| !op.is_empty()));
     }
-    let mut ends: Option<(u64, u64)> = None;
-    let mut add = |span: Timespan| {
-        let (begin_ps, end_ps) = ends.unwrap_or((u64::MAX, 0));
-        ends = Some((begin_ps.min(span.begin_ps), end_ps.max(span.end_ps())));
-    };
+    let is_async_ids: Vec<i64> = plane.stat_ids(StatType::IsAsync).collect();
+    let (mut begin_ps, mut end_ps) = (u64::MAX, 0);
     for line in plane.lines() {
+        let says_async = line.has_file_stat(is_async_ids.iter().copied());
         for event in line.events() {
-            if has_op.get(event.metadata_index() as usize).is_some_and(|&has_op| has_op) {
-                add(event.timespan());
+            let Some(Some(recipe)) = ops.get(event.metadata_index() as usize) else { continue };
+            let span = event.timespan();
+            if span.begin_ps >= begin_ps && span.end_ps() <= end_ps {
+                continue;
+            }
+            // What an event says itself goes before what its metadata says.
+            let own = event.file().filter(|_| says_async).and_then(|file| {
+                file.stats().filter(|stat| is_async_ids.contains(&stat.metadata_id)).last()
+            });
+            let own = own.map(|stat| plane.resolve(stat).int_or_uint_value() != 0);
+            if !own.unwrap_or(recipe.is_async) {
+                begin_ps = begin_ps.min(span.begin_ps);
+                end_ps = end_ps.max(span.end_ps());
             }
         }
     }
-    let (begin_ps, end_ps) = ends?;
-    Some(Timespan { begin_ps, duration_ps: end_ps.wrapping_sub(begin_ps) })
+    let is_any = begin_ps != u64::MAX || end_ps != 0;
+    is_any.then(|| Timespan { begin_ps, duration_ps: end_ps.wrapping_sub(begin_ps) })
 }
