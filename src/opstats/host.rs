@@ -32,12 +32,18 @@ impl OpStats {
             performance_counters: facts::performance_counters(timeline),
             ..Self::default()
         };
-        let needs_modules = parts.contains(Parts::DEVICE_OPS) || parts.contains(Parts::PROGRAMS);
+        let with_children = parts.contains(Parts::FUSION_CHILDREN);
+        let wants_ops = parts.contains(Parts::DEVICE_OPS) || with_children;
+        // The profile says all of a TPU's ops but what is inside them.
+        let needs_modules =
+            with_children || parts.contains(Parts::PROGRAMS) || wants_ops && !devices.is_tpu;
         let programs =
             if needs_modules { Programs::of_space(timeline.space()) } else { Programs::default() };
         let modules = Modules::of_programs(&programs);
-        if parts.contains(Parts::DEVICE_OPS) {
-            stats.device_op_metrics_db = Arc::new(device_ops(timeline, &devices, &modules));
+        if wants_ops {
+            let children = with_children.then(|| FusionChildren::new(&modules));
+            stats.device_op_metrics_db =
+                Arc::new(device_ops(timeline, &devices, &modules, children));
         }
         if parts.contains(Parts::HOST_OPS)
             && let Some(host) = timeline.plane_named(HOST_THREADS_PLANE)
@@ -47,8 +53,9 @@ impl OpStats {
         if parts.contains(Parts::KERNELS) {
             stats.kernel_reports = Arc::new(kernel_reports(timeline));
         }
-        if parts.contains(Parts::STEPS) {
-            stats.steps = Arc::new(steps::of_host(timeline, &stats.core_id_to_details));
+        if parts.contains(Parts::STEPS) || parts.contains(Parts::STEP_OPS) {
+            let with_ops = parts.contains(Parts::STEP_OPS);
+            stats.steps = Arc::new(steps::of_host(timeline, &stats.core_id_to_details, with_ops));
         }
         if parts.contains(Parts::DUTY_CYCLE) {
             stats.duty_cycle = steps::duty_cycle(timeline, &stats.core_id_to_details);
@@ -64,13 +71,15 @@ impl OpStats {
     /// Takes parts from another `OpStats` of the same host or hosts.
     pub fn take_parts(&mut self, other: &Self) {
         let is_new = |part| other.parts.contains(part) && !self.parts.contains(part);
-        if is_new(Parts::DEVICE_OPS) {
+        let has_children = self.parts.contains(Parts::FUSION_CHILDREN);
+        if is_new(Parts::DEVICE_OPS) && !has_children || is_new(Parts::FUSION_CHILDREN) {
             self.device_op_metrics_db = Arc::clone(&other.device_op_metrics_db);
         }
         if is_new(Parts::HOST_OPS) {
             self.host_op_metrics_db = Arc::clone(&other.host_op_metrics_db);
         }
-        if is_new(Parts::STEPS) {
+        if is_new(Parts::STEPS) && !self.parts.contains(Parts::STEP_OPS) || is_new(Parts::STEP_OPS)
+        {
             self.steps = Arc::clone(&other.steps);
         }
         if is_new(Parts::KERNELS) {
@@ -93,7 +102,11 @@ impl OpStats {
     pub fn bytes(&self) -> usize {
         let ops = self.device_op_metrics_db.metrics.len()
             + self.host_op_metrics_db.metrics.len()
-            + self.steps.hlo_metrics_db_complete_steps_only.metrics.len();
+            + self
+                .steps
+                .hlo_metrics_db_complete_steps_only
+                .as_ref()
+                .map_or(0, |db| db.metrics.len());
         let steps = self.steps.step_db.step_sequence.iter();
         let of_steps = steps.map(|step| {
             step.hlo_metrics_db.metrics.len() * size_of::<OpMetrics>()
@@ -110,12 +123,14 @@ fn device_ops(
     timeline: &Timeline,
     devices: &DevicePlanes<'_>,
     modules: &Modules<'_>,
+    mut children: Option<FusionChildren<'_, '_>>,
 ) -> OpMetricsDb {
     let mut all = OpMetricsDbBuilder::new();
     if devices.is_tpu {
-        let mut children = FusionChildren::new(modules);
         for mut db in ops_of_tensor_cores(timeline, &devices.planes) {
-            children.add_to(&mut db);
+            if let Some(children) = &mut children {
+                children.add_to(&mut db);
+            }
             all.combine(&db, true);
         }
     } else {

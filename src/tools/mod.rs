@@ -13,6 +13,7 @@ mod overview_page;
 mod pod_viewer;
 mod profiles;
 mod registry;
+mod roofline_model;
 mod step_tables;
 mod trace_viewer;
 

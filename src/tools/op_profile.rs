@@ -20,7 +20,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         Some("provenance") => Grouping::Provenance,
         _ => Grouping::Program,
     };
-    let parts = Parts::DEVICE_OPS | Parts::PROGRAMS;
+    let parts = Parts::FUSION_CHILDREN | Parts::PROGRAMS;
     let stats = request.profiles.session_op_stats(request.session, parts)?;
     let reason = stats.device_op_metrics_db.metrics.is_empty().then(|| NO_OPS.to_owned());
     Ok(Answer { body: write_profile(&stats, grouping), content_type: "application/json", reason })

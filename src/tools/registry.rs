@@ -2,7 +2,7 @@
 
 use super::{Answer, Profiles, Request, ToolError};
 use super::{framework_op_stats, hlo_stats, input_pipeline_analyzer, kernel_stats};
-use super::{op_profile, overview_page, pod_viewer, trace_viewer};
+use super::{op_profile, overview_page, pod_viewer, roofline_model, trace_viewer};
 use crate::hlo;
 use crate::session::Session;
 use crate::tools::ProfileError;
@@ -85,7 +85,7 @@ pub const TOOLS: &[Tool] = {
         tool_row("kernel_stats", GpuPlane, EachAndAll, Some(kernel_stats::answer)),
         tool_row("memory_profile", Always, Each, None),
         tool_row("memory_viewer", HloProto, Each, None),
-        tool_row("roofline_model", Always, Each, None),
+        tool_row("roofline_model", Always, Each, Some(roofline_model::answer)),
         tool_row("perf_counters", CounterValue, Each, None),
         tool_row("pod_viewer", Never, AllOnly, Some(pod_viewer::answer)),
         tool_row("framework_op_stats", Always, EachAndAll, Some(framework_op_stats::answer)),

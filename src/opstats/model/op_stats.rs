@@ -14,14 +14,14 @@ use std::sync::Arc;
 /// Which parts of [`OpStats`] are there, or wanted. Parts of different files share nothing, so that
 /// a tool pays for what it shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Parts(u8);
+pub struct Parts(u16);
 
 impl Parts {
     /// `device_op_metrics_db`.
     pub const DEVICE_OPS: Self = Self(1);
     /// `host_op_metrics_db`.
     pub const HOST_OPS: Self = Self(1 << 1);
-    /// `steps`.
+    /// `steps`, without the ops of each.
     pub const STEPS: Self = Self(1 << 2);
     /// `kernel_reports`.
     pub const KERNELS: Self = Self(1 << 3);
@@ -29,6 +29,11 @@ impl Parts {
     pub const TF_FUNCTIONS: Self = Self(1 << 4);
     /// `duty_cycle`.
     pub const DUTY_CYCLE: Self = Self(1 << 5);
+    /// `steps` with the ops of each, which takes longer; it takes the place of [`Self::STEPS`].
+    pub const STEP_OPS: Self = Self(1 << 7);
+    /// `device_op_metrics_db` with what fusions fuse as their children, for which HLO modules are
+    /// read; it takes the place of [`Self::DEVICE_OPS`].
+    pub const FUSION_CHILDREN: Self = Self(1 << 8);
     /// What only the HLO modules say: `programs`.
     pub const PROGRAMS: Self = Self(1 << 6);
 
@@ -39,7 +44,7 @@ impl Parts {
 
     /// The parts one by one.
     pub fn each(self) -> impl Iterator<Item = Self> {
-        (0..u8::BITS).map(|bit| Self(1 << bit)).filter(move |&part| self.contains(part))
+        (0..u16::BITS).map(|bit| Self(1 << bit)).filter(move |&part| self.contains(part))
     }
 }
 
@@ -56,8 +61,9 @@ impl BitOr for Parts {
 pub struct Steps {
     /// The steps.
     pub step_db: StepDatabase,
-    /// The ops of complete steps, on TPUs (`hlo_metrics_db_complete_steps_only`).
-    pub hlo_metrics_db_complete_steps_only: OpMetricsDb,
+    /// The ops of complete steps (`hlo_metrics_db_complete_steps_only`): on TPUs, and where hosts are
+    /// combined; empty unless [`Parts::STEP_OPS`] are there.
+    pub hlo_metrics_db_complete_steps_only: Option<OpMetricsDb>,
     /// Time by precision; XProf keeps it in the device's op metrics.
     pub precision_stats: PrecisionStats,
 }

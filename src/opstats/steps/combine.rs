@@ -57,7 +57,7 @@ pub fn combine(hosts: &[HostSteps<'_>]) -> Steps {
     for host in hosts {
         precision_stats.add(host.steps.precision_stats);
     }
-    let hlo_metrics_db_complete_steps_only = complete_steps.finish();
+    let hlo_metrics_db_complete_steps_only = Some(complete_steps.finish());
     Steps { step_db, hlo_metrics_db_complete_steps_only, precision_stats }
 }
 

@@ -23,7 +23,8 @@ pub use generic::DEFAULT_LOCAL_CORE_ID;
 pub use step_events::SPARSE_CORE_INDEX_START;
 pub use tpu_details::{TpuStepDetails, details_of as tpu_step_details};
 
-use super::model::{CoreDetails, OpMetricsDb, Steps};
+use super::db_builder::OpMetricsDbBuilder;
+use super::model::{CoreDetails, Steps};
 use crate::timeline::{PlaneView, Timeline};
 use crate::xplane::schema::{
     GPU_PLANE_PREFIX, HOST_THREADS_PLANE, TPU_PLANE_PREFIX, tensor_core_id,
@@ -32,15 +33,17 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use step_events::StepEvents;
 
-/// The steps of a host; `cores` are its cores by plane id.
-pub fn of_host(timeline: &Timeline, cores: &BTreeMap<u32, CoreDetails>) -> Steps {
+/// The steps of a host; `cores` are its cores by plane id. On TPUs the ops of each step are there
+/// where they are wanted.
+pub fn of_host(timeline: &Timeline, cores: &BTreeMap<u32, CoreDetails>, with_ops: bool) -> Steps {
     let tpus: Vec<PlaneView<'_>> = timeline.planes_with_prefix(TPU_PLANE_PREFIX).collect();
     if tpus.is_empty() {
         let gpus: Vec<PlaneView<'_>> = timeline.planes_with_prefix(GPU_PLANE_PREFIX).collect();
         return of_gpus_or_host(timeline, gpus);
     }
     let host = timeline.plane_named(HOST_THREADS_PLANE);
-    let per_core: Vec<StepEvents> = tpus.par_iter().map(|plane| tpu::step_events(*plane)).collect();
+    let per_core: Vec<StepEvents> =
+        tpus.par_iter().map(|plane| tpu::step_events(*plane, with_ops)).collect();
     let mut steps = StepEvents::new();
     for core in per_core.into_iter().filter(|core| !core.is_empty()) {
         step_events::intersect(&mut steps, core);
@@ -54,7 +57,11 @@ pub fn of_host(timeline: &Timeline, cores: &BTreeMap<u32, CoreDetails>) -> Steps
         let input_ps = host::input_time_ps(&host::step_events(host));
         tpu_details::attribute_idle_to_input(&mut step_db, &input_ps, cores);
     }
-    let hlo_metrics_db_complete_steps_only = OpMetricsDb::default();
+    let mut complete_steps = OpMetricsDbBuilder::new();
+    for step in &step_db.step_sequence {
+        complete_steps.combine(&step.hlo_metrics_db, true);
+    }
+    let hlo_metrics_db_complete_steps_only = Some(complete_steps.finish());
     Steps { step_db, hlo_metrics_db_complete_steps_only, precision_stats }
 }
 

@@ -3,6 +3,7 @@
 
 use super::gpu::{self, step_markers};
 use super::step_events::{CoreTime, SPARSE_CORE_INDEX_START, StepDetails, StepEvents, intersect};
+use crate::opstats::event_ops::ops_by_step;
 use crate::opstats::model::AllReduceInfo;
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{EventView, LineView, PlaneView};
@@ -15,7 +16,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The steps of a device plane: of a tensor core, of a `SparseCore`, or of what is neither.
-pub fn step_events(plane: PlaneView<'_>) -> StepEvents {
+/// With `with_ops` the ops of a tensor core's steps are there too.
+pub fn step_events(plane: PlaneView<'_>, with_ops: bool) -> StepEvents {
     let is_sparse = sparse_core_id(plane.name()).is_some();
     if !is_sparse && tensor_core_id(plane.name()).is_none() {
         return gpu::step_events(plane);
@@ -34,6 +36,18 @@ pub fn step_events(plane: PlaneView<'_>) -> StepEvents {
         }
     }
     let mut steps = ops.map(|line| of_ops(line, core_id)).unwrap_or_default();
+    if with_ops
+        && !is_sparse
+        && let Some(line) = ops
+    {
+        for (group_id, ops) in ops_by_step(line) {
+            let details = steps.get_mut(&group_id);
+            let core = details.and_then(|details| details.time_per_core.get_mut(&core_id));
+            if let Some(core) = core {
+                core.ops = Some(ops);
+            }
+        }
+    }
     if !steps.is_empty() {
         let markers = markers.map(|line| step_markers(line, core_id));
         intersect(&mut steps, markers.unwrap_or_default());
