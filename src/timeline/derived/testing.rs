@@ -173,7 +173,7 @@ pub fn derive(planes: &[TestPlane], groups: &[(i64, &str)]) -> Timeline {
     for (id, name) in groups {
         timeline.groups.entry(*id).or_default().name = (*name).to_owned();
     }
-    super::generate(&mut timeline);
+    super::generate(&mut timeline, false);
     timeline
 }
 
