@@ -340,8 +340,8 @@ mod tests {
         add_scopes(&mut line, &[1, 2], span(0, 1000));
         add_scopes(&mut line, &[1], span(1000, 1000));
         add_scopes(&mut line, &[1, 2], span(2000, 1000));
-        assert_eq!(spans(&mut line), [(1, 0, 3000), (2, 0, 1000), (2, 2000, 1000)]);
         assert_eq!(line.last_event(1), Some(2));
+        assert_eq!(spans(&mut line), [(1, 0, 3000), (2, 0, 1000), (2, 2000, 1000)]);
     }
 
     #[test]
