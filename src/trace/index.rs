@@ -296,30 +296,7 @@ impl TraceIndex {
             planes[plane as usize] = PlaneFacts::of(view);
             search_frames[plane as usize] = has_marks || frames::lie_in_events(view);
         }
-        let mut devices: BTreeMap<u32, Device> = BTreeMap::new();
-        let mut tasks = Vec::new();
-        for &(device_id, plane_index) in &conversions {
-            let plane = timeline.plane(plane_index as usize);
-            let device = devices.entry(device_id).or_default();
-            device.name = format!("{hostname} {}", plane.name());
-            for (line_index, line) in plane.lines().enumerate() {
-                let events = line.event_count();
-                if events == 0 {
-                    continue;
-                }
-                if line.name() != COUNTER_LINE {
-                    let id = line.display_id() as u32;
-                    device.resources.insert(id, line.display_name().to_owned());
-                }
-                tasks.extend((0..events).step_by(EVENTS_PER_TASK).map(|first| Task {
-                    device: device_id,
-                    plane: plane_index,
-                    line: line_index as u32,
-                    first,
-                    last: events.min(first + EVENTS_PER_TASK),
-                }));
-            }
-        }
+        let (devices, tasks) = plan(&timeline, &conversions, hostname);
         let look = |task: &Task| {
             let plane = task.plane as usize;
             look_at(&timeline, task, &planes[plane], search_frames[plane])
@@ -372,7 +349,7 @@ impl TraceIndex {
                 }
                 used.entry(task.plane).or_default().append(&mut found.metadata);
                 if !is_plain {
-                    builder.append(target(task), found);
+                    builder.append(target(task), &found);
                 }
             }
         }
@@ -424,6 +401,39 @@ impl TraceIndex {
     }
 }
 
+/// The devices with their threads, and the tasks that look at their events.
+fn plan(
+    timeline: &Timeline,
+    conversions: &[(u32, u32)],
+    hostname: &str,
+) -> (BTreeMap<u32, Device>, Vec<Task>) {
+    let mut devices: BTreeMap<u32, Device> = BTreeMap::new();
+    let mut tasks = Vec::new();
+    for &(device_id, plane_index) in conversions {
+        let plane = timeline.plane(plane_index as usize);
+        let device = devices.entry(device_id).or_default();
+        device.name = format!("{hostname} {}", plane.name());
+        for (line_index, line) in plane.lines().enumerate() {
+            let events = line.event_count();
+            if events == 0 {
+                continue;
+            }
+            if line.name() != COUNTER_LINE {
+                let id = line.display_id() as u32;
+                device.resources.insert(id, line.display_name().to_owned());
+            }
+            tasks.extend((0..events).step_by(EVENTS_PER_TASK).map(|first| Task {
+                device: device_id,
+                plane: plane_index,
+                line: line_index as u32,
+                first,
+                last: events.min(first + EVENTS_PER_TASK),
+            }));
+        }
+    }
+    (devices, tasks)
+}
+
 /// The planes that XProf shows, in its order, with the device ids that it gives them; planes
 /// without lines are left out.
 fn conversions(timeline: &Timeline) -> Vec<(u32, u32)> {
@@ -466,8 +476,7 @@ fn skim(line: LineView<'_>, task: &Task) -> Option<Found> {
     let mut seen = MetadataSeen::default();
     let start_ps = line.timestamp_ps() as u64;
     let plane = line.plane();
-    for at in task.first..task.last {
-        let index = metadata[at];
+    for (at, &index) in metadata.iter().enumerate().take(task.last).skip(task.first) {
         // An id that is in no table of the file may be among the added ones.
         if index == MetadataIndex::MAX
             || seen.is_internal(plane.event_metadata_at(index), &mut found.metadata)

@@ -16,11 +16,11 @@ pub const DROPPED: u16 = 256;
 /// An event among those of equal start, in the order in which they are counted.
 type Place = (u64, u64, u32, u32);
 
-/// The serial of an event.
-struct Serial {
+/// An event and its serial.
+struct Ranked {
     track: u32,
     index: u32,
-    serial: u16,
+    rank: u16,
 }
 
 /// The serials of some events; the events of each track are given in its order, the tracks in the
@@ -82,7 +82,7 @@ fn in_slice<'a>(
 }
 
 /// The serials of all events that start when a wanted one does. All tracks are sorted.
-fn count_near(tracks: &[Track], wanted: &[&[u32]]) -> Vec<Serial> {
+fn count_near(tracks: &[Track], wanted: &[&[u32]]) -> Vec<Ranked> {
     let mut times: Vec<u64> = tracks
         .iter()
         .zip(wanted)
@@ -124,7 +124,7 @@ fn count_near(tracks: &[Track], wanted: &[&[u32]]) -> Vec<Serial> {
 }
 
 /// The serials of all events where a track is not sorted.
-fn count_all(tracks: &[Track]) -> Vec<Serial> {
+fn count_all(tracks: &[Track]) -> Vec<Ranked> {
     let mut places: Vec<Place> = Vec::new();
     for (number, track) in tracks.iter().enumerate() {
         places.extend((0..track.len()).map(|index| {
@@ -142,28 +142,28 @@ fn count_all(tracks: &[Track]) -> Vec<Serial> {
 fn number(
     last_time: &mut Option<u64>,
     events: impl Iterator<Item = (u64, u32, u32)>,
-) -> Vec<Serial> {
-    let mut serial = 0;
+) -> Vec<Ranked> {
+    let mut rank = 0;
     events
         .map(|(time, track, index)| {
             if *last_time == Some(time) {
-                serial = DROPPED.min(serial + 1);
+                rank = DROPPED.min(rank + 1);
             } else {
-                serial = 0;
+                rank = 0;
                 *last_time = Some(time);
             }
-            Serial { track, index, serial }
+            Ranked { track, index, rank }
         })
         .collect()
 }
 
 /// The serials of the wanted events.
-fn pick(mut serials: Vec<Serial>, wanted: &[&[u32]]) -> Vec<Vec<u16>> {
-    serials.sort_unstable_by_key(|serial| (serial.track, serial.index));
-    let mut rest = serials.into_iter();
+fn pick(mut ranked: Vec<Ranked>, wanted: &[&[u32]]) -> Vec<Vec<u16>> {
+    ranked.sort_unstable_by_key(|event| (event.track, event.index));
+    let mut rest = ranked.into_iter();
     let mut next = |track: u32, index: u32| {
-        let found = rest.find(|serial| (serial.track, serial.index) == (track, index));
-        found.map_or(0, |serial| serial.serial)
+        let found = rest.find(|event| (event.track, event.index) == (track, index));
+        found.map_or(0, |event| event.rank)
     };
     let of_track = |(track, events): (usize, &&[u32])| {
         events.iter().map(|&index| next(track as u32, index)).collect()

@@ -59,7 +59,7 @@ impl Builder {
     }
 
     /// Adds what was found in a run of events of a line.
-    pub fn append(&mut self, target: Target, found: Found) {
+    pub fn append(&mut self, target: Target, found: &Found) {
         let Target { device, resource, plane, line, first } = target;
         for named in &found.named {
             let place = found.names[named.name as usize].clone();

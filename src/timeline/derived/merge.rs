@@ -21,7 +21,7 @@ pub(super) struct SortedLines<'a> {
     /// See [`super::gather::Events`].
     pub groups: Vec<Option<i64>>,
     /// For each line of the core whether its events are in nesting order.
-    pub sorted_lines: Vec<bool>,
+    pub in_nesting_order: Vec<bool>,
 }
 
 /// Where a line is read.
@@ -74,8 +74,8 @@ impl<'a> SortedLines<'a> {
         let Events { timed: mut special, groups, .. } =
             gather(plane, start_ns, recipes, true, is_special);
         special.sort_by_key(|event| event.span.begin_ps);
-        let sorted_lines = surveys.iter().map(|survey| survey.is_sorted).collect();
-        Some(Self { lines: cursors, special, metadata_recipes, groups, sorted_lines })
+        let in_nesting_order = surveys.iter().map(|survey| survey.is_sorted).collect();
+        Some(Self { lines: cursors, special, metadata_recipes, groups, in_nesting_order })
     }
 
     /// Visits the events that add something, by begin, the shorter first.

@@ -116,7 +116,7 @@ pub(super) fn derive(plane: PlaneView<'_>) -> CoreLines {
     if let Some(lines) = SortedLines::of(plane, start_ns, &mut recipes) {
         let mut deriver = Deriver::new(plane, &recipes);
         if lines.walk(&recipes.all, |event| deriver.add(event, &lines.groups)).is_ok() {
-            let sorted_lines = lines.sorted_lines;
+            let sorted_lines = lines.in_nesting_order;
             return CoreLines { changes: deriver.write(start_ns), sorted_lines };
         }
     }

@@ -249,7 +249,7 @@ impl Writer<'_> {
             match value {
                 Ok(number) => double_field(&mut counter, field::event::COUNTER_DOUBLE, number),
                 Err(number) => {
-                    varint_field(&mut counter, field::event::COUNTER_VALUE, number as u64)
+                    varint_field(&mut counter, field::event::COUNTER_VALUE, number as u64);
                 }
             }
             let time = row.track.timestamp(chosen.at as usize);
