@@ -1,9 +1,9 @@
 //! Content encodings: which one a client gets, and bytes that are compressed at most once.
 //!
 //! XProf compresses every answer with gzip level 9, on every request. Here an answer is compressed
-//! once, in what the client takes, at a level that depends on its size: with zstd and Brotli fewer
-//! bytes on the wire than XProf for answers of common size, with gzip about as many (within 3 %), and
-//! never seconds of work for huge ones.
+//! once, in what the client takes, at a level that depends on its size: with zstd fewer bytes on the
+//! wire than XProf for answers of common size, with gzip about as many (within 3 %), and never seconds
+//! of work for huge ones. Brotli is there for what was compressed when the program was built.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -47,7 +47,7 @@ impl Encoding {
             return Self::Identity;
         }
         let mut best = (0_u16, Self::Identity);
-        for encoding in content.preferred_encodings(accepted) {
+        for &encoding in content.preferred_encodings(accepted) {
             let quality = quality(accepted, encoding);
             if quality > best.0 {
                 best = (quality, encoding);
@@ -88,7 +88,6 @@ pub struct Encoded {
     identity: OnceLock<Vec<u8>>,
     gzip: OnceLock<Vec<u8>>,
     zstd: OnceLock<Vec<u8>>,
-    brotli: OnceLock<Vec<u8>>,
     /// Brotli made when the program was built; the other forms come from it.
     built_in: Option<&'static [u8]>,
     incompressible: bool,
@@ -102,7 +101,6 @@ impl Encoded {
             identity: OnceLock::from(identity),
             gzip: OnceLock::new(),
             zstd: OnceLock::new(),
-            brotli: OnceLock::new(),
             built_in: None,
             incompressible: false,
         }
@@ -120,7 +118,6 @@ impl Encoded {
             identity: OnceLock::new(),
             gzip: OnceLock::new(),
             zstd: OnceLock::new(),
-            brotli: OnceLock::new(),
             built_in: Some(brotli),
             incompressible: false,
         }
@@ -155,23 +152,22 @@ impl Encoded {
             Encoding::Identity => self.identity(),
             Encoding::Gzip => self.gzip.get_or_init(|| gzip(&self.content())),
             Encoding::Zstd => self.zstd.get_or_init(|| zstd(&self.content())),
-            Encoding::Brotli => match self.built_in {
-                Some(bytes) => bytes,
-                None => self.brotli.get_or_init(|| brotli(self.identity())),
-            },
+            Encoding::Brotli => self.built_in.unwrap_or_default(),
         }
     }
 
-    /// Best first, for a client without preferences: zstd, which is as small as Brotli at a fraction
-    /// of the time, or the Brotli that is part of the program. A client that names Brotli beside gzip
-    /// but not zstd is no current browser, and there are HTTP libraries that name Brotli without the
+    /// Best first, for a client without preferences: the Brotli that is part of the program, or
+    /// zstd, which is as small at a fraction of the time. A client that names Brotli beside gzip but
+    /// not zstd is no current browser, and there are HTTP libraries that name Brotli without the
     /// means to decode it: gzip is what all of them read.
-    fn preferred_encodings(&self, accepted: &str) -> [Encoding; 3] {
-        let [brotli, zstd, gzip] = [Encoding::Brotli, Encoding::Zstd, Encoding::Gzip];
-        if self.built_in.is_some() && quality(accepted, zstd) > 0 {
-            [brotli, zstd, gzip]
+    fn preferred_encodings(&self, accepted: &str) -> &'static [Encoding] {
+        use Encoding::{Brotli, Gzip, Zstd};
+        if self.built_in.is_none() {
+            &[Zstd, Gzip]
+        } else if quality(accepted, Zstd) > 0 {
+            &[Brotli, Zstd, Gzip]
         } else {
-            [zstd, gzip, brotli]
+            &[Zstd, Gzip, Brotli]
         }
     }
 }
@@ -197,23 +193,10 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     compress().or_else(|_| zstd::bulk::compress(bytes, 3)).unwrap_or_default()
 }
 
-fn brotli(bytes: &[u8]) -> Vec<u8> {
-    let quality = match bytes.len() {
-        ..LARGE => 5,
-        _ => 1,
-    };
-    let mut out = Vec::with_capacity(bytes.len() / 8 + 64);
-    let mut encoder = brotli::CompressorWriter::new(&mut out, 1 << 16, quality, 22);
-    // Writing to a vector does not fail.
-    let _ = encoder.write_all(bytes);
-    drop(encoder);
-    out
-}
-
 fn brotli_decode(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     // What the build wrote is whole; `tests` hold it against the files.
-    let _ = brotli::BrotliDecompress(&mut &bytes[..], &mut out);
+    let _ = brotli_decompressor::BrotliDecompress(&mut &bytes[..], &mut out);
     out
 }
 
@@ -237,8 +220,8 @@ mod tests {
         assert_eq!(chosen("identity"), Encoding::Identity);
         assert_eq!(chosen("gzip, deflate"), Encoding::Gzip);
         assert_eq!(chosen("gzip, deflate, br"), Encoding::Gzip);
-        assert_eq!(chosen("br"), Encoding::Brotli);
-        assert_eq!(chosen("gzip;q=0.9, br"), Encoding::Brotli);
+        assert_eq!(chosen("br"), Encoding::Identity);
+        assert_eq!(chosen("gzip;q=0.9, br"), Encoding::Gzip);
         assert_eq!(chosen("gzip, deflate, br, zstd"), Encoding::Zstd);
         assert_eq!(chosen("br;q=0.5, gzip;q=0.8"), Encoding::Gzip);
         assert_eq!(chosen("gzip;q=0, *;q=0.1"), Encoding::Zstd);
@@ -265,16 +248,24 @@ mod tests {
                 .unwrap();
             assert_eq!(out, text(length));
             assert_eq!(zstd::decode_all(encoded.get(Encoding::Zstd)).unwrap(), text(length));
-            assert_eq!(brotli_decode(encoded.get(Encoding::Brotli)), text(length));
         }
     }
 
     #[test]
     fn built_in_bytes_are_decoded_for_others() {
-        let bytes: &'static [u8] = Box::leak(brotli(&text(1000)).into_boxed_slice());
+        let mut compressed = Vec::new();
+        let mut content = std::io::Cursor::new(text(1000));
+        brotli::BrotliCompress(
+            &mut content,
+            &mut compressed,
+            &brotli::enc::BrotliEncoderParams::default(),
+        )
+        .unwrap();
+        let bytes: &'static [u8] = Box::leak(compressed.into_boxed_slice());
         let encoded = Encoded::built_in(bytes, 1000);
         assert_eq!(Encoding::negotiate("gzip, br, zstd", &encoded), Encoding::Brotli);
         assert_eq!(Encoding::negotiate("gzip, deflate, br", &encoded), Encoding::Gzip);
+        assert_eq!(Encoding::negotiate("br", &encoded), Encoding::Brotli);
         assert_eq!(encoded.get(Encoding::Brotli), bytes);
         assert_eq!(encoded.identity(), text(1000));
     }

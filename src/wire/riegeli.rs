@@ -148,7 +148,7 @@ fn decompress(compression: u8, bytes: &[u8], limit: u64) -> Result<Vec<u8>, &'st
             .take(size + 1)
             .read_to_end(&mut plain)
             .is_ok(),
-        b'z' => ruzstd::decoding::StreamingDecoder::new(compressed)
+        b'z' => zstd::Decoder::with_buffer(compressed)
             .is_ok_and(|decoder| decoder.take(size + 1).read_to_end(&mut plain).is_ok()),
         b's' => {
             plain = snappy(compressed, size).ok_or("snappy data that cannot be decompressed")?;
