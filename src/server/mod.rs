@@ -68,6 +68,8 @@ pub struct App {
     pub log_dir: LogDir,
     /// The profiles in memory.
     pub profiles: Arc<Profiles>,
+    /// The sessions that are prepared ahead of the questions.
+    pub jobs: Arc<handlers::generate_cache::Jobs>,
     /// What was told on stderr already.
     told: Mutex<HashSet<String>>,
     /// The user interface.
@@ -90,6 +92,7 @@ impl App {
             ui: ui::Ui::from_environment(),
             log_dir,
             profiles: Arc::default(),
+            jobs: Arc::default(),
             told: Mutex::default(),
         })
     }

@@ -14,13 +14,14 @@ mod pod_viewer;
 mod profiles;
 mod registry;
 mod roofline_model;
+mod smart_suggestion;
 mod step_tables;
 mod trace_viewer;
 
 pub use hosts::{HostError, HostSelection, hosts_of, select_hosts};
 pub use modules::{module_names, write_side_files};
 pub use profiles::{Profile, ProfileCause, ProfileError, Profiles};
-pub use registry::{NOT_BUILT, TOOLS, Tool, answer, offered, tool};
+pub use registry::{HostRule, NOT_BUILT, TOOLS, Tool, answer, offered, tool};
 
 use crate::session::Session;
 

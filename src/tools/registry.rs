@@ -2,7 +2,8 @@
 
 use super::{Answer, Profiles, Request, ToolError};
 use super::{framework_op_stats, hlo_stats, input_pipeline_analyzer, kernel_stats};
-use super::{op_profile, overview_page, pod_viewer, roofline_model, trace_viewer};
+use super::{op_profile, overview_page, pod_viewer, roofline_model, smart_suggestion};
+use super::trace_viewer;
 use crate::hlo;
 use crate::session::Session;
 use crate::tools::ProfileError;
@@ -93,7 +94,7 @@ pub const TOOLS: &[Tool] = {
         tool_row("inference_profile", Never, Each, None),
         tool_row("megascale_stats", Megascale, EachAndAll, None),
         tool_row("kernel_utilization", CounterValue, Each, None),
-        tool_row("smart_suggestion", Never, AllOnly, None),
+        tool_row("smart_suggestion", Never, AllOnly, Some(smart_suggestion::answer)),
         tool_row("utilization_viewer", CounterValue, Each, None),
     ]
 };

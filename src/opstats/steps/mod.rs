@@ -6,6 +6,7 @@
 
 mod combine;
 mod duty_cycle;
+mod event_fractions;
 mod event_type;
 mod generic;
 mod gpu;
@@ -18,6 +19,7 @@ mod tpu_details;
 
 pub use combine::{HostSteps, combine, global_core_id};
 pub use duty_cycle::of_host as duty_cycle;
+pub use event_fractions::EventFractions;
 pub use event_type::{EventType, STEP_PARTS};
 pub use generic::DEFAULT_LOCAL_CORE_ID;
 pub use step_events::SPARSE_CORE_INDEX_START;
