@@ -3,6 +3,7 @@
 //! The library throws on invalid UTF-8, so texts are `str` here: whoever cuts a text checks it.
 
 use super::digits::{write_plain, write_scientific};
+use super::python_json::Value;
 use super::{grisu2, json_text};
 
 /// Doubles with more whole digits than this are written with an exponent.
@@ -42,6 +43,44 @@ pub fn write_number(out: &mut Vec<u8>, value: f64) {
         }
     } else {
         write_scientific(out, digits, count, exponent);
+    }
+}
+
+/// Appends a value that was read: keys sorted, whole numbers that fit 64 bits as they are.
+pub fn write_value(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Bool(value) => write_boolean(out, *value),
+        Value::Int(digits) if digits.parse::<i64>().is_ok() || digits.parse::<u64>().is_ok() => {
+            out.extend_from_slice(digits.as_bytes());
+        }
+        Value::Int(digits) => write_number(out, digits.parse().unwrap_or(f64::NAN)),
+        Value::Float(value) => write_number(out, *value),
+        Value::Text(text) => write_string(out, text),
+        Value::List(items) => {
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                write_value(out, item);
+            }
+            out.push(b']');
+        }
+        Value::Dict(pairs) => {
+            let mut pairs: Vec<_> = pairs.iter().collect();
+            pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
+            out.push(b'{');
+            for (index, (key, value)) in pairs.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                write_string(out, key);
+                out.push(b':');
+                write_value(out, value);
+            }
+            out.push(b'}');
+        }
     }
 }
 
@@ -106,6 +145,19 @@ mod tests {
                 assert_eq!(number(value).parse(), Ok(value));
             }
         }
+    }
+
+    #[test]
+    fn values_are_sorted_and_compact() {
+        let value = super::super::python_json::loads(
+            r#"{"b": [1, 1.50, "x"], "a": {"c": null, "B": true}, "n": 18446744073709551616}"#,
+        );
+        let mut out = Vec::new();
+        write_value(&mut out, &value.unwrap());
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            r#"{"a":{"B":true,"c":null},"b":[1,1.5,"x"],"n":1.8446744073709552e+19}"#
+        );
     }
 
     #[test]

@@ -7,7 +7,9 @@ use crate::opstats::op_profile::{
 };
 use crate::opstats::units::safe_divide;
 use crate::opstats::{HardwareType, LayoutDimension, OpMetrics, OpStats, Parts};
+use crate::render::nlohmann_json::write_value;
 use crate::render::protobuf_json::{Defaults, Writer};
+use crate::render::python_json::{self, Value as Json};
 
 /// Why there is no tree.
 const NO_OPS: &str = "no ops: the profile has no device plane with ops";
@@ -144,5 +146,73 @@ fn write_ids_and_source(json: &mut Writer, op: &OpMetrics) {
         json.int32("lineNumber", i64::from(source.line_number));
         json.string("stackFrame", &source.stack_frame);
     });
-    json.string("xprofKernelMetadata", "");
+    json.string("xprofKernelMetadata", &kernel_metadata(&op.long_name));
+}
+
+/// What the writer of a kernel left for the page in the op's expression
+/// (`ExtractXprofKernelMetadata`): `frontend_attributes={kernel_metadata={"xprof_metadata": …}}`.
+fn kernel_metadata(expression: &str) -> String {
+    if !expression.contains("xprof_metadata") {
+        return String::new();
+    }
+    read_kernel_metadata(expression).unwrap_or_default()
+}
+
+fn read_kernel_metadata(expression: &str) -> Option<String> {
+    let (_, attributes) = expression.split_once("frontend_attributes={")?;
+    let (_, value) = attributes.split_once("kernel_metadata=")?;
+    // Either may be text in quotes.
+    let parsed = |value: &Json| match value {
+        Json::Text(text) => python_json::loads(text),
+        other => Some(other.clone()),
+    };
+    let metadata = parsed(&python_json::loads(json_value(value)?)?)?;
+    let metadata = parsed(metadata.get("xprof_metadata")?)?;
+    let mut text = Vec::new();
+    write_value(&mut text, &metadata);
+    String::from_utf8(text).ok()
+}
+
+/// The object or the text in quotes that a text begins with.
+fn json_value(text: &str) -> Option<&str> {
+    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' if in_string && depth == 0 => return Some(&text[..=at]),
+            b'"' => in_string = !in_string,
+            b'{' if !in_string => depth += 1,
+            b'}' if !in_string => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(&text[..=at]);
+                }
+            }
+            _ if depth == 0 && !in_string => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kernel_metadata;
+
+    #[test]
+    fn kernel_metadata_is_what_the_kernel_says() {
+        let expression = |metadata: &str| {
+            format!(
+                r#"%k.1 = bf16[4]{{0}} custom-call(s32[] %b), custom_call_target="tpu_custom_call", frontend_attributes={{kernel_metadata={metadata}}}"#
+            )
+        };
+        let text = expression(r#"{"xprof_metadata": "{\"b\": {\"I\": \"}\"}, \"a\": 1}"}"#);
+        assert_eq!(kernel_metadata(&text), r#"{"a":1,"b":{"I":"}"}}"#);
+        assert_eq!(kernel_metadata(&expression(r#"{"xprof_metadata": [1.5]}"#)), "[1.5]");
+        let quoted = expression(r#""{\"xprof_metadata\": {\"q\": 1}}""#);
+        assert_eq!(kernel_metadata(&quoted), r#"{"q":1}"#);
+        assert_eq!(kernel_metadata(&expression(r#"{"xprof_metadata": "{broken"}"#)), "");
+        assert_eq!(kernel_metadata("xprof_metadata"), "");
+    }
 }
