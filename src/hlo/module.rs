@@ -220,7 +220,7 @@ pub struct Computation<'a> {
 }
 
 impl Computation<'_> {
-    /// The instructions, in XLA's order: by id.
+    /// The instructions, in XLA's order: that of the file.
     pub fn instructions(&self) -> impl DoubleEndedIterator<Item = InstructionId> + use<> {
         self.instructions.clone().map(InstructionId)
     }
@@ -501,20 +501,14 @@ impl<'a> Building<'a> {
         Ok(())
     }
 
-    /// Turns ids into places, checks them, and sorts the instructions by id.
+    /// Turns ids into places and checks them. The order is that of the file: XLA gives new ids in it.
     fn connect(
         &mut self,
-        raw: &mut Vec<RawInstruction<'a>>,
+        raw: &mut [RawInstruction<'a>],
         first: u32,
     ) -> Result<HashMap<i64, u32, RandomState>, ModuleError> {
-        let mut order: Vec<u32> = (0..raw.len() as u32).collect();
-        order.sort_by_key(|&index| raw[index as usize].instruction.id);
-        let mut place_of = vec![0; raw.len()];
-        for (rank, &index) in order.iter().enumerate() {
-            place_of[index as usize] = first + rank as u32;
-        }
         let mut places = HashMap::with_capacity_and_hasher(raw.len(), RandomState::default());
-        for (index, raw) in raw.iter_mut().enumerate() {
+        for (place, raw) in (first..).zip(raw.iter_mut()) {
             let RawInstruction { instruction, operands, control_predecessors, called } = raw;
             let fault = |fault| ModuleError::Instruction(instruction.name.to_string(), fault);
             let expected = instruction.opcode.operand_count();
@@ -528,12 +522,9 @@ impl<'a> Building<'a> {
             instruction.control_predecessors =
                 append(&mut self.links, control_predecessors, of_place).map_err(fault)?;
             instruction.called = append(&mut self.links, called, of_computation).map_err(fault)?;
-            if places.insert(instruction.id, place_of[index]).is_some() {
+            if places.insert(instruction.id, place).is_some() {
                 return Err(ModuleError::SameId(instruction.id));
             }
-        }
-        if !raw.is_sorted_by_key(|raw| raw.instruction.id) {
-            raw.sort_by_key(|raw| raw.instruction.id);
         }
         Ok(places)
     }
