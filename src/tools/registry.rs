@@ -1,9 +1,9 @@
 //! The one table of tools.
 
+use super::trace_viewer;
 use super::{Answer, Profiles, Request, ToolError};
 use super::{framework_op_stats, hlo_stats, input_pipeline_analyzer, kernel_stats};
 use super::{op_profile, overview_page, pod_viewer, roofline_model, smart_suggestion};
-use super::trace_viewer;
 use crate::hlo;
 use crate::session::Session;
 use crate::tools::ProfileError;
