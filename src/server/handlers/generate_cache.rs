@@ -47,7 +47,8 @@ impl Jobs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a new job; `false` where too many run. A session that is being prepared is left alone.
+    /// Notes a new job: `None` where too many run, `Some(false)` where the session is being prepared
+    /// already.
     fn start(&self, session: &str, tools: &[&'static str]) -> Option<bool> {
         let mut jobs = self.lock();
         let is_running = |tasks: &Vec<Task>| tasks.iter().any(|task| !task.state.is_over());
@@ -65,11 +66,11 @@ impl Jobs {
         Some(true)
     }
 
-    fn set(&self, session: &str, tool: &str, state: TaskState) {
+    fn set(&self, session: &str, tool: &str, state: &TaskState) {
         let mut jobs = self.lock();
         let tasks = jobs.get_mut(session).into_iter().flatten();
         for task in tasks.filter(|task| task.tool == tool) {
-            task.state.clone_from(&state);
+            task.state.clone_from(state);
         }
     }
 
@@ -155,7 +156,7 @@ pub(in crate::server) fn generate_cache(app: &App, request: &Request) -> Respons
                 .spawn(move || prepare(&profiles, &session, &tools, &jobs, &key));
             if let Err(error) = spawned {
                 for tool in wanted {
-                    told.set(&failed_key, tool, TaskState::Failed(error.to_string()));
+                    told.set(&failed_key, tool, &TaskState::Failed(error.to_string()));
                 }
             }
         }
@@ -167,13 +168,13 @@ pub(in crate::server) fn generate_cache(app: &App, request: &Request) -> Respons
 
 fn prepare(profiles: &Profiles, session: &Session, tools: &[&'static str], jobs: &Jobs, key: &str) {
     for &tool in tools {
-        jobs.set(key, tool, TaskState::Running);
+        jobs.set(key, tool, &TaskState::Running);
         let state = match ask(profiles, session, tool) {
             Ok(()) => TaskState::Done,
             Err(ToolError::NoData(reason) | ToolError::Failed(reason)) => TaskState::Failed(reason),
             Err(ToolError::Unknown) => TaskState::Failed("not known".to_owned()),
         };
-        jobs.set(key, tool, state);
+        jobs.set(key, tool, &state);
     }
 }
 
@@ -203,14 +204,14 @@ mod tests {
         assert_eq!(jobs.status("run"), None);
         assert_eq!(jobs.start("run", &["a", "b"]), Some(true));
         assert_eq!(jobs.start("run", &["a"]), Some(false));
-        jobs.set("run", "a", TaskState::Running);
+        jobs.set("run", "a", &TaskState::Running);
         let status = |jobs: &Jobs| jobs.status("run").map(|status| dumps(&status));
         assert_eq!(
             status(&jobs).as_deref(),
             Some(r#"{"status": "RUNNING", "tools": {"a": "RUNNING", "b": "WAITING"}}"#)
         );
-        jobs.set("run", "a", TaskState::Done);
-        jobs.set("run", "b", TaskState::Failed("no steps".to_owned()));
+        jobs.set("run", "a", &TaskState::Done);
+        jobs.set("run", "b", &TaskState::Failed("no steps".to_owned()));
         assert_eq!(
             status(&jobs).as_deref(),
             Some(r#"{"status": "FAILED", "tools": {"a": "DONE", "b": "FAILED: no steps"}}"#)
@@ -225,7 +226,7 @@ mod tests {
             assert_eq!(jobs.start(session, &["a"]), Some(true));
         }
         assert_eq!(jobs.start("5", &["a"]), None);
-        jobs.set("1", "a", TaskState::Done);
+        jobs.set("1", "a", &TaskState::Done);
         assert_eq!(jobs.start("5", &["a"]), Some(true));
     }
 }
