@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
 
 /// Drops the continuation bit of each byte and closes the gaps.
 #[inline(always)]
-fn join_groups_of_seven(word: u64) -> u64 {
+pub(crate) fn join_groups_of_seven(word: u64) -> u64 {
     let word = word & 0x7f7f_7f7f_7f7f_7f7f;
     let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
     let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);

@@ -11,6 +11,7 @@ mod merge;
 mod metadata;
 mod parse;
 pub mod schema;
+mod usual;
 
 pub use columns::{Durations, NO_METADATA, Times};
 pub use event::{Event, Stat, StatValue, Stats};

@@ -11,6 +11,7 @@ use super::index::{EventColumns, LineIndex, PlaneIndex, Positions, Space, Span};
 use super::metadata::{
     EventMetadataEntry, EventMetadataTable, StatMetadataEntry, StatMetadataTable,
 };
+use super::usual;
 use crate::store::Bytes;
 use crate::wire::{Reader, Value, WireCause, WireError};
 use rayon::prelude::*;
@@ -398,6 +399,15 @@ impl Run {
 /// Checks an event and returns its numbers.
 #[inline]
 fn read_event(message: &Message<'_>, run: &mut Run) -> Parsed<Numbers> {
+    match usual::read_event(message.bytes, |id| run.note_stat(id)) {
+        Some(numbers) => Ok(numbers),
+        None => read_any_event(message, run),
+    }
+}
+
+/// The same for an event that is written in any way.
+#[cold]
+fn read_any_event(message: &Message<'_>, run: &mut Run) -> Parsed<Numbers> {
     let mut numbers = Numbers::default();
     let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
