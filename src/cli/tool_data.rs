@@ -31,6 +31,12 @@ impl ToolData {
         Ok(Self { name: id.to_text(), session: found, profiles: Profiles::default() })
     }
 
+    /// Whether the session's list of tools has a tool.
+    pub fn offers(&self, tool: &str) -> bool {
+        let offered = tools::offered(&self.session, &self.profiles);
+        offered.is_ok_and(|offered| offered.contains(&tool))
+    }
+
     /// A tool's answer; `None` where it has none, the reason being on stderr.
     pub fn fetch(&self, tool: &str, params: &[(&str, &str)]) -> Result<Option<String>, Raised> {
         let params: Vec<(String, String)> =

@@ -38,10 +38,12 @@ pub struct Stat {
 }
 
 /// The value of a stat.
+#[allow(dead_code, reason = "no file of tests has all kinds")]
 pub enum Value {
     Int(i64),
     Uint(u64),
     Bytes(Vec<u8>),
+    Text(String),
 }
 
 impl Space {
@@ -124,6 +126,13 @@ impl Event {
         self
     }
 
+    /// Adds a text.
+    #[allow(dead_code, reason = "not every file of tests has texts")]
+    pub fn text(mut self, name: &str, value: &str) -> Self {
+        self.stats.push(Stat::new(name, Value::Text(value.into())));
+        self
+    }
+
     fn encode(&self, names: &mut Names) -> Vec<u8> {
         let mut out = Vec::new();
         number(&mut out, 1, names.events.id(&self.name));
@@ -147,6 +156,7 @@ impl Stat {
             Value::Uint(value) => number(&mut out, 3, *value),
             Value::Int(value) => number(&mut out, 4, *value as u64),
             Value::Bytes(value) => bytes(&mut out, 6, value),
+            Value::Text(value) => bytes(&mut out, 5, value.as_bytes()),
         }
         out
     }

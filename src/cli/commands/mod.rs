@@ -1,6 +1,7 @@
 //! The commands: the table that lists them, and what XProf does around each one.
 
 mod aggregate_xplane_events;
+mod check_host_boundness;
 mod event_query;
 mod get_avg_step_time;
 mod get_device_information;
@@ -8,6 +9,7 @@ mod get_hlo_op_profile;
 mod get_hlo_stats;
 mod get_hosts;
 mod get_kernel_stats;
+mod get_kpi_metrics;
 mod get_overview;
 mod get_profile_summary;
 mod get_roofline_model;

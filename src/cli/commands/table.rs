@@ -1,10 +1,10 @@
 //! The one table of commands: names, parameters, and what runs.
 
 use super::{
-    Call, aggregate_xplane_events, get_avg_step_time, get_device_information, get_hlo_op_profile,
-    get_hlo_stats, get_hosts, get_kernel_stats, get_overview, get_profile_summary,
-    get_roofline_model, get_step_trace, get_top_hlo_ops, get_xspace_proto, list_xplane_events,
-    upload_trace,
+    Call, aggregate_xplane_events, check_host_boundness, get_avg_step_time, get_device_information,
+    get_hlo_op_profile, get_hlo_stats, get_hosts, get_kernel_stats, get_kpi_metrics, get_overview,
+    get_profile_summary, get_roofline_model, get_step_trace, get_top_hlo_ops, get_xspace_proto,
+    list_xplane_events, upload_trace,
 };
 use crate::cli::error::Raised;
 use crate::cli::fire::Signature;
@@ -149,12 +149,15 @@ pub static COMMANDS: &[Command] = &[
             "Count, sum, mean, extremes and deviation of event durations, by event name",
         )
     },
-    planned(
-        "check_host_boundness",
-        &[SESSION, p("func_name", Nothing), BYPASS],
-        &[],
-        "Whether the device waits for the host, and why",
-    ),
+    Command {
+        run: check_host_boundness::run,
+        ..planned(
+            "check_host_boundness",
+            &[SESSION, p("func_name", Nothing), BYPASS],
+            &[],
+            "Whether the device waits for the host, and why",
+        )
+    },
     Command {
         function: "get_kernel_utilization",
         ..planned(
@@ -280,7 +283,15 @@ pub static COMMANDS: &[Command] = &[
         KERNEL_UTILIZATION,
         "Utilization of the device's units by kernel",
     ),
-    planned("get_kpi_metrics", &[SESSION], JUST_BYPASS, "The few numbers that sum a session up"),
+    Command {
+        run: get_kpi_metrics::run,
+        ..planned(
+            "get_kpi_metrics",
+            &[SESSION],
+            JUST_BYPASS,
+            "The few numbers that sum a session up",
+        )
+    },
     planned(
         "get_llo_analysis",
         &[SESSION, p("host", Text("")), p("kernel", Text("")), BYPASS],
