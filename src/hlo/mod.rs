@@ -7,6 +7,7 @@ mod instruction_kind;
 pub mod module;
 mod modules;
 pub mod opcode;
+mod order;
 mod programs;
 pub mod shape;
 #[cfg(test)]

@@ -5,12 +5,9 @@ use super::cost::{Cost, Costs};
 use super::module::{InstructionId, Module, ModuleError};
 use super::opcode::Opcode;
 use super::programs::{Program, Programs};
-use super::text::{Printer, TextOptions};
+use super::text::{MOST_EXPRESSION_BYTES, Printer, TextOptions};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
-
-/// Bytes of the longest expression; longer ones are cut.
-const MOST_EXPRESSION_BYTES: usize = 1_000_000;
 
 /// The modules of a profile; each is read when it is first asked for.
 #[derive(Debug)]

@@ -5,6 +5,9 @@ use super::fields::Fields;
 /// How deep shapes may nest: protobuf reads no deeper.
 pub const MAX_SHAPE_DEPTH: u32 = 90;
 
+/// The most dimensions of an array; values are written dimension by dimension.
+const MAX_RANK: usize = 1000;
+
 /// Bytes of a pointer, which is what a tuple's table has for each element.
 const POINTER_BYTES: i64 = 8;
 
@@ -174,7 +177,8 @@ impl Shape {
     fn read_at(fields: Fields<'_>, depth: u32) -> Option<Self> {
         let element_type = PrimitiveType::of_number(fields.int(2))?;
         let dimensions = fields.ints(3);
-        if dimensions.iter().any(|&size| size < 0 && size != UNBOUNDED) {
+        let is_refused = |&size: &i64| size < 0 && size != UNBOUNDED;
+        if dimensions.len() > MAX_RANK || dimensions.iter().any(is_refused) {
             return None;
         }
         let depth = depth.checked_sub(1)?;

@@ -8,21 +8,23 @@ use std::sync::Arc;
 
 /// How deep fusions inside fusions are shown.
 const MAX_DEPTH: u32 = 50;
-/// How many fused instructions are listed below one op: a module can name one computation many
-/// times over.
-const MAX_CHILDREN: usize = 1 << 20;
+/// How many fused instructions are listed in all: a module can name one computation many times
+/// over.
+const MAX_CHILDREN: usize = 1 << 22;
 
 /// The children of fusions, computed once for all cores.
 #[derive(Debug)]
 pub(super) struct FusionChildren<'m, 'a> {
     modules: &'m Modules<'a>,
     known: HashMap<(u64, Arc<str>), Option<Arc<OpMetricsDb>>, RandomState>,
+    /// How many more may be listed.
+    left: usize,
 }
 
 impl<'m, 'a> FusionChildren<'m, 'a> {
     /// For the ops of these modules.
     pub fn new(modules: &'m Modules<'a>) -> Self {
-        Self { modules, known: HashMap::default() }
+        Self { modules, known: HashMap::default(), left: MAX_CHILDREN }
     }
 
     /// Adds to the ops of a core, and to those that a `SparseCore` ran for them, what they fuse.
@@ -42,11 +44,10 @@ impl<'m, 'a> FusionChildren<'m, 'a> {
 
     fn add_to_op(&mut self, op: &mut OpMetrics) {
         let key = (op.hlo_module_id, Arc::clone(&op.name));
-        let modules = self.modules;
+        let (modules, left) = (self.modules, &mut self.left);
         let fused = self.known.entry(key).or_insert_with_key(|(program_id, name)| {
             let instruction = modules.instruction(*program_id, name)?;
-            let mut left = MAX_CHILDREN;
-            let metrics = children_of(instruction, MAX_DEPTH, &mut left);
+            let metrics = children_of(instruction, MAX_DEPTH, left);
             let db = OpMetricsDb { metrics, ..OpMetricsDb::default() };
             (!db.metrics.is_empty()).then(|| Arc::new(db))
         });

@@ -4,6 +4,7 @@
 use super::{ProfileError, Profiles};
 use crate::render::python_json::{self, Value};
 use crate::session::{self, Fingerprint, Session};
+use crate::store;
 use std::fs;
 use std::path::Path;
 
@@ -49,6 +50,44 @@ fn module_files(dir: &Path) -> Vec<String> {
         name.strip_suffix(HLO_PROTO_SUFFIX).map(str::to_owned)
     });
     names.filter(|name| !name.is_empty()).collect()
+}
+
+/// The `HloProto` of a module by its name, for example `jit_f(123)`, or XProf's words for that it is
+/// not there.
+pub fn proto_of_module(
+    session: &Session,
+    profiles: &Profiles,
+    name: &str,
+) -> Result<Vec<u8>, String> {
+    if let Ok(programs) = profiles.programs(session)
+        && let Some(program) = programs.named(name)
+    {
+        return Ok(program.proto.clone());
+    }
+    let path = session.dir.join(format!("{name}{HLO_PROTO_SUFFIX}"));
+    let is_one_name = !name.contains(['/', '\0']);
+    let file = is_one_name.then(|| session.fence.open_file(&path).ok()).flatten();
+    match file.and_then(|file| store::read_file(&file).ok()) {
+        Some(bytes) => Ok(bytes.to_vec()),
+        None => Err(format!("{}; No such file or directory", path.display())),
+    }
+}
+
+/// The `HloProto` of the first module whose name has this text in it, as XProf looks for program
+/// ids.
+pub fn proto_of_program(
+    session: &Session,
+    profiles: &Profiles,
+    program_id: &str,
+) -> Result<Vec<u8>, String> {
+    let (names, _) = module_names(session, profiles);
+    match names.iter().find(|name| name.contains(program_id)) {
+        Some(name) => proto_of_module(session, profiles, name),
+        None => Err(format!(
+            "HLO proto file containing program ID {program_id} not found in {}",
+            session.dir.display()
+        )),
+    }
 }
 
 /// Writes what XProf writes when it lists tools: each module's HLO proto, and the list of tools.

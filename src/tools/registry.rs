@@ -2,7 +2,7 @@
 
 use super::trace_viewer;
 use super::{Answer, Profiles, Request, ToolError};
-use super::{framework_op_stats, hlo_stats, input_pipeline_analyzer, kernel_stats};
+use super::{framework_op_stats, graph_viewer, hlo_stats, input_pipeline_analyzer, kernel_stats};
 use super::{op_profile, overview_page, pod_viewer, roofline_model, smart_suggestion};
 use crate::hlo;
 use crate::session::Session;
@@ -75,7 +75,7 @@ pub const TOOLS: &[Tool] = {
         tool_row("overview_page", Always, AllOnly, Some(overview_page::answer)),
         tool_row("trace_viewer", Never, Each, Some(trace_viewer::answer_legacy)),
         tool_row("trace_viewer@", Always, Each, Some(trace_viewer::answer)),
-        tool_row("graph_viewer", HloProto, Each, None),
+        tool_row("graph_viewer", HloProto, Each, Some(graph_viewer::answer)),
         tool_row("op_profile", Always, Each, Some(op_profile::answer)),
         tool_row(
             "input_pipeline_analyzer",

@@ -1,10 +1,10 @@
 //! Costs of fusions: what is read depends on how the fused instructions use it.
 
 use super::Costs;
-use super::order::post_order;
 use super::properties::Properties;
 use crate::hlo::module::{ComputationId, InstructionId, field};
 use crate::hlo::opcode::Opcode;
+use crate::hlo::order::post_order;
 
 /// Constants of at most so many elements are part of the code.
 const MOST_IMMEDIATE_ELEMENTS: i64 = 8;

@@ -259,7 +259,8 @@ impl Costs<'_, '_> {
             }
             O::Sort => {
                 let elements = self.elements(id, 0);
-                let log = i64::from((elements as u64).max(1).next_power_of_two().trailing_zeros());
+                let power = (elements as u64).max(1).checked_next_power_of_two();
+                let log = power.map_or(64, |power| i64::from(power.trailing_zeros()));
                 properties.flops = elements.wrapping_mul(log) as f32;
             }
             O::Call => {

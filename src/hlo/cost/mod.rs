@@ -10,11 +10,12 @@ mod convolution;
 mod cycles;
 mod fusion;
 mod handlers;
-mod order;
+
 mod properties;
 
 use super::module::{ComputationId, InstructionId, Module};
 use super::opcode::Opcode;
+use super::order::visit_order;
 use properties::Properties;
 use std::collections::HashMap;
 
@@ -186,7 +187,7 @@ impl<'m, 'a> Costs<'m, 'a> {
         let mut instructions: Vec<Properties> =
             place.instructions().map(|id| self.properties(id)).collect();
         let mut sum = Properties::default();
-        for id in order::visit_order(self.module, computation) {
+        for id in visit_order(self.module, computation) {
             if self.module.instruction(id).opcode == Opcode::AsyncStart
                 && let Some(wrapped) = self.called_cost(id, 0)
             {

@@ -202,27 +202,8 @@ impl Printer<'_, '_> {
             out.push_str(", sharding=");
             sharding::write(sharding, self.options.metadata, out);
         }
-        let mut frontend: Vec<(&str, &str)> = fields
-            .message(FRONTEND_ATTRIBUTES)
-            .messages(1)
-            .map(|entry| (entry.text(1), entry.text(2)))
-            .collect();
-        if !frontend.is_empty() && !self.has_wrapped_frontend_attributes(id) {
-            frontend.sort_unstable();
-            out.push_str(", frontend_attributes={");
-            for (place, (name, value)) in frontend.into_iter().enumerate() {
-                if place > 0 {
-                    out.push(',');
-                }
-                out.push_str(name);
-                out.push('=');
-                if is_json_dict(value) {
-                    out.push_str(value);
-                } else {
-                    write_quoted(value.as_bytes(), out);
-                }
-            }
-            out.push('}');
+        if fields.has(FRONTEND_ATTRIBUTES) && !self.has_wrapped_frontend_attributes(id) {
+            write_frontend_attributes(", ", fields.message(FRONTEND_ATTRIBUTES), out);
         }
         let predecessors = self.module.control_predecessors(id);
         if predecessors.len() > 0 {
@@ -468,6 +449,31 @@ impl Printer<'_, '_> {
             attributes.text("api_version", names::of(&names::API_VERSION, fields.int(77)));
         }
     }
+}
+
+/// Writes `FrontendAttributes`, sorted by name, if there are any.
+pub fn write_frontend_attributes(separator: &str, attributes: Fields<'_>, out: &mut String) {
+    let mut attributes: Vec<(&str, &str)> =
+        attributes.messages(1).map(|entry| (entry.text(1), entry.text(2))).collect();
+    if attributes.is_empty() {
+        return;
+    }
+    attributes.sort_unstable();
+    out.push_str(separator);
+    out.push_str("frontend_attributes={");
+    for (place, (name, value)) in attributes.into_iter().enumerate() {
+        if place > 0 {
+            out.push(',');
+        }
+        out.push_str(name);
+        out.push('=');
+        if is_json_dict(value) {
+            out.push_str(value);
+        } else {
+            write_quoted(value.as_bytes(), out);
+        }
+    }
+    out.push('}');
 }
 
 /// Writes an `OpMetadata`.

@@ -4,11 +4,17 @@ mod attributes;
 mod dimensions;
 mod escape;
 mod literal;
+mod module_text;
 mod sharding;
+
+pub use module_text::module_text;
 
 use super::module::{ComputationId, InstructionId, Module, field};
 use super::opcode::Opcode;
 use super::shape::{push_int, write_separator};
+
+/// Bytes of the longest expression; longer ones are cut.
+pub const MOST_EXPRESSION_BYTES: usize = 1_000_000;
 
 /// Elements of the largest array that is written where large constants are left out.
 const MOST_ELEMENTS: i64 = 10;
@@ -29,6 +35,12 @@ pub struct TextOptions {
     pub operand_shapes: bool,
     /// The `%` before names.
     pub percent: bool,
+    /// Parameters and result of computations.
+    pub program_shape: bool,
+    /// The place of every fifth operand.
+    pub operand_places: bool,
+    /// After how many bytes an instruction has no more operands written.
+    pub most_bytes: usize,
 }
 
 impl TextOptions {
@@ -40,6 +52,31 @@ impl TextOptions {
         large_constants: false,
         operand_shapes: true,
         percent: true,
+        program_shape: true,
+        operand_places: true,
+        most_bytes: MOST_EXPRESSION_BYTES,
+    };
+
+    /// Modules for people: the text that XLA writes by default.
+    pub const LONG: Self = Self {
+        metadata: false,
+        backend_config: true,
+        infeed_outfeed_config: true,
+        large_constants: true,
+        operand_shapes: false,
+        percent: true,
+        program_shape: true,
+        operand_places: true,
+        most_bytes: usize::MAX,
+    };
+
+    /// Modules in short, as XLA can still read them (`ShortParsable`).
+    pub const SHORT: Self = Self {
+        large_constants: false,
+        percent: false,
+        program_shape: false,
+        operand_places: false,
+        ..Self::LONG
     };
 }
 
@@ -113,8 +150,16 @@ impl<'m, 'a> Printer<'m, 'a> {
             }
             Opcode::Parameter => push_int(instruction.fields.int(field::PARAMETER_NUMBER), out),
             _ => {
+                let start = out.len();
                 for (place, operand) in self.module.operands(id).enumerate() {
-                    write_separator(place, out);
+                    if out.len() - start > self.options.most_bytes {
+                        break;
+                    }
+                    if self.options.operand_places {
+                        write_separator(place, out);
+                    } else if place > 0 {
+                        out.push_str(", ");
+                    }
                     let operand = self.module.instruction(operand);
                     if self.options.operand_shapes {
                         operand.shape.write(true, out);

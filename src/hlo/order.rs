@@ -1,4 +1,5 @@
-//! The orders in which XLA goes through the instructions of a computation.
+//! The orders in which XLA goes through the instructions of a computation, and through
+//! computations.
 
 use crate::hlo::module::{ComputationId, InstructionId, Module};
 
@@ -43,6 +44,55 @@ fn unused(
         }
     }
     computation.instructions().filter(|id| !is_used[(id.0 - first) as usize]).collect()
+}
+
+/// The computations in the order of the text: called ones before those that call them
+/// (`MakeComputationPostOrder`).
+pub fn computation_order(module: &Module<'_>) -> Vec<ComputationId> {
+    let by_id = module.computations_by_id();
+    let mut is_called = vec![false; by_id.len()];
+    for place in 0..module.instruction_count() as u32 {
+        module.called(InstructionId(place)).for_each(|called| is_called[called.0 as usize] = true);
+    }
+    let mut is_seen = vec![false; by_id.len()];
+    let mut order = Vec::with_capacity(by_id.len());
+    for root in by_id.into_iter().filter(|id| !is_called[id.0 as usize]) {
+        embedded(module, root, &mut is_seen, &mut order);
+        order.push(root);
+    }
+    order
+}
+
+/// Lists the computations below one that were not seen before: what was seen for another root is
+/// listed by now, with all below it.
+fn embedded(
+    module: &Module<'_>,
+    root: ComputationId,
+    is_seen: &mut [bool],
+    order: &mut Vec<ComputationId>,
+) {
+    let mut stack: Vec<(ComputationId, u32)> = Vec::new();
+    let mut push_called = |id: InstructionId, stack: &mut Vec<(ComputationId, u32)>| {
+        for called in module.called(id).rev() {
+            if !std::mem::replace(&mut is_seen[called.0 as usize], true) {
+                stack.push((called, module.computation(called).first()));
+            }
+        }
+    };
+    for id in module.computation(root).instructions() {
+        push_called(id, &mut stack);
+        while let Some((computation, next)) = stack.last_mut() {
+            let place = module.computation(*computation);
+            if *next == place.first() + place.instruction_count() as u32 {
+                order.push(*computation);
+                stack.pop();
+            } else {
+                let id = InstructionId(*next);
+                *next += 1;
+                push_called(id, &mut stack);
+            }
+        }
+    }
 }
 
 fn post_order_from(

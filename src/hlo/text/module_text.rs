@@ -1,0 +1,203 @@
+//! A whole module as text (`HloModule::Print`).
+
+use super::attributes::write_frontend_attributes;
+use super::{Printer, TextOptions};
+use crate::hlo::fields::Fields;
+use crate::hlo::module::{ComputationId, InstructionId, Module, field};
+use crate::hlo::opcode::Opcode;
+use crate::hlo::order::{computation_order, post_order};
+use crate::hlo::shape::{Shape, join_ints, push_int, write_separator};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+/// Names of `HloInputOutputAliasProto`'s kinds.
+const ALIAS_KINDS: [&str; 3] = ["undefined-alias", "may-alias", "must-alias"];
+
+/// The module as text.
+pub fn module_text(module: &Module<'_>, options: TextOptions) -> String {
+    let printer = Printer::new(module, options);
+    let mut out = String::new();
+    write_header(module, &mut out);
+    let schedule = schedule_of(module);
+    let hidden = wrapped_computations(module);
+    for id in computation_order(module) {
+        if hidden.get(id.0 as usize) == Some(&true) {
+            continue;
+        }
+        if id == module.entry {
+            out.push_str("ENTRY ");
+        }
+        let scheduled = schedule.get(&module.computation(id).id);
+        match scheduled {
+            Some(order) => printer.computation(id, order, &mut out),
+            None => printer.computation(id, &post_order(module, id), &mut out),
+        }
+        out.push_str("\n\n");
+    }
+    out
+}
+
+fn write_header(module: &Module<'_>, out: &mut String) {
+    out.push_str("HloModule ");
+    out.push_str(&module.name);
+    if module.fields.has(7) {
+        out.push_str(", is_scheduled=true");
+    }
+    write_aliases(module.fields.message(8), out);
+    write_donors(module.fields.message(18), out);
+    let shape = module.fields.message(4);
+    out.push_str(", entry_computation_layout={(");
+    for (place, parameter) in shape.messages(1).enumerate() {
+        write_separator(place, out);
+        write_shape(parameter, true, out);
+    }
+    out.push_str(")->");
+    write_shape(shape.message(2), true, out);
+    out.push('}');
+    let assignment = module.fields.message(15);
+    for (name, field) in [("replica_count", 1), ("num_partitions", 2)] {
+        let count = assignment.optional_int(field).unwrap_or(1);
+        if count != 1 {
+            out.push_str(", ");
+            out.push_str(name);
+            out.push('=');
+            push_int(count, out);
+        }
+    }
+    write_frontend_attributes(", ", module.fields.message(19), out);
+    out.push_str("\n\n");
+}
+
+fn write_shape(shape: Fields<'_>, with_layout: bool, out: &mut String) {
+    if let Some(shape) = Shape::read(shape) {
+        shape.write(with_layout, out);
+    }
+}
+
+fn write_aliases(config: Fields<'_>, out: &mut String) {
+    let mut aliases: Vec<(Vec<i64>, Fields<'_>)> =
+        config.messages(1).map(|alias| (alias.ints(1), alias)).collect();
+    if aliases.is_empty() {
+        return;
+    }
+    aliases.sort_by(|a, b| a.0.cmp(&b.0));
+    out.push_str(", input_output_alias={ ");
+    for (place, (output, alias)) in aliases.iter().enumerate() {
+        out.push_str(if place > 0 { ", {" } else { "{" });
+        join_ints(output, ",", out);
+        out.push_str("}: (");
+        push_int(alias.int(2), out);
+        out.push_str(", {");
+        join_ints(&alias.ints(3), ",", out);
+        out.push_str("}, ");
+        let kind = usize::try_from(alias.int(4)).ok().and_then(|kind| ALIAS_KINDS.get(kind));
+        out.push_str(kind.copied().unwrap_or("undefined-alias"));
+        out.push(')');
+    }
+    out.push_str(" }");
+}
+
+fn write_donors(config: Fields<'_>, out: &mut String) {
+    let mut donors: Vec<(i64, Vec<i64>)> =
+        config.messages(1).map(|donor| (donor.int(1), donor.ints(2))).collect();
+    if donors.is_empty() {
+        return;
+    }
+    donors.sort();
+    donors.dedup();
+    out.push_str(", buffer_donor={ ");
+    for (place, (parameter, path)) in donors.iter().enumerate() {
+        out.push_str(if place > 0 { ", (" } else { "(" });
+        push_int(*parameter, out);
+        out.push_str(", {");
+        join_ints(path, ",", out);
+        out.push_str("})");
+    }
+    out.push_str(" }");
+}
+
+/// The scheduled instructions by computation id.
+fn schedule_of(module: &Module<'_>) -> HashMap<i64, Vec<InstructionId>, RandomState> {
+    let mut schedule = HashMap::default();
+    if !module.fields.has(7) {
+        return schedule;
+    }
+    let ids = module.instructions().iter().enumerate();
+    let places: HashMap<i64, InstructionId, RandomState> =
+        ids.map(|(place, instruction)| (instruction.id, InstructionId(place as u32))).collect();
+    for entry in module.fields.message(7).messages(1) {
+        let ids = entry.message(2).ints(1);
+        let order: Option<Vec<InstructionId>> =
+            ids.iter().map(|id| places.get(id).copied()).collect();
+        if let Some(order) = order {
+            schedule.insert(entry.int(1), order);
+        }
+    }
+    schedule
+}
+
+/// Which computations are written in the place of an asynchronous instruction.
+fn wrapped_computations(module: &Module<'_>) -> Vec<bool> {
+    let mut is_wrapped = vec![false; module.computations().len()];
+    for place in 0..module.instruction_count() as u32 {
+        let id = InstructionId(place);
+        if module.instruction(id).opcode == Opcode::AsyncStart
+            && module.sugared_async(id).is_some()
+            && let Some(wrapped) = module.first_called(id)
+        {
+            is_wrapped[wrapped.0 as usize] = true;
+        }
+    }
+    is_wrapped
+}
+
+impl Printer<'_, '_> {
+    fn computation(self, id: ComputationId, order: &[InstructionId], out: &mut String) {
+        let computation = self.module.computation(id);
+        self.name(&computation.name, out);
+        out.push(' ');
+        if self.options.program_shape {
+            self.program_shape(id, out);
+            out.push(' ');
+        }
+        out.push_str("{\n");
+        for &instruction in order {
+            out.push_str("  ");
+            if instruction == computation.root {
+                out.push_str("ROOT ");
+            }
+            self.instruction(instruction, out);
+            out.push('\n');
+        }
+        out.push('}');
+        let thread = computation.fields.text(8);
+        if !thread.is_empty() && thread != "main" {
+            out.push_str(", execution_thread=\"");
+            out.push_str(thread);
+            out.push('"');
+        }
+    }
+
+    /// Parameters and result, for example `(p: f32[4]) -> f32[]`.
+    fn program_shape(self, id: ComputationId, out: &mut String) {
+        let module = self.module;
+        let computation = module.computation(id);
+        let mut parameters: Vec<InstructionId> = computation
+            .instructions()
+            .filter(|&id| module.instruction(id).opcode == Opcode::Parameter)
+            .collect();
+        parameters.sort_by_key(|&id| module.instruction(id).fields.int(field::PARAMETER_NUMBER));
+        out.push('(');
+        for (place, id) in parameters.into_iter().enumerate() {
+            if place > 0 {
+                out.push_str(", ");
+            }
+            let parameter = module.instruction(id);
+            out.push_str(&parameter.name);
+            out.push_str(": ");
+            parameter.shape.write(false, out);
+        }
+        out.push_str(") -> ");
+        module.instruction(computation.root).shape.write(false, out);
+    }
+}
