@@ -220,7 +220,7 @@ pub struct Computation<'a> {
 }
 
 impl Computation<'_> {
-    /// The instructions, in XLA's order: that of the file.
+    /// The instructions, in the order of the file.
     pub fn instructions(&self) -> impl DoubleEndedIterator<Item = InstructionId> + use<> {
         self.instructions.clone().map(InstructionId)
     }
@@ -336,13 +336,6 @@ impl<'a> Module<'a> {
     /// The computations in the order of the file: called ones before those that call them.
     pub fn computations(&self) -> &[Computation<'a>] {
         &self.computations
-    }
-
-    /// The computations in XLA's order: by id.
-    pub fn computations_by_id(&self) -> Vec<ComputationId> {
-        let mut order: Vec<u32> = (0..self.computations.len() as u32).collect();
-        order.sort_by_key(|&place| self.computations[place as usize].id);
-        order.into_iter().map(ComputationId).collect()
     }
 
     /// A computation.
@@ -501,14 +494,14 @@ impl<'a> Building<'a> {
         Ok(())
     }
 
-    /// Turns ids into places and checks them. The order is that of the file: XLA gives new ids in it.
+    /// Turns ids into places, and checks them.
     fn connect(
         &mut self,
         raw: &mut [RawInstruction<'a>],
         first: u32,
     ) -> Result<HashMap<i64, u32, RandomState>, ModuleError> {
         let mut places = HashMap::with_capacity_and_hasher(raw.len(), RandomState::default());
-        for (place, raw) in (first..).zip(raw.iter_mut()) {
+        for (place, raw) in (first..).zip(raw) {
             let RawInstruction { instruction, operands, control_predecessors, called } = raw;
             let fault = |fault| ModuleError::Instruction(instruction.name.to_string(), fault);
             let expected = instruction.opcode.operand_count();
@@ -518,10 +511,11 @@ impl<'a> Building<'a> {
             let of_place = |id: &i64| places.get(id).copied().ok_or(InstructionFault::Operand(*id));
             let of_computation =
                 |id: &i64| self.by_id.get(id).copied().ok_or(InstructionFault::Computation(*id));
-            instruction.operands = append(&mut self.links, operands, of_place).map_err(fault)?;
+            let links = &mut self.links;
+            instruction.operands = append(links, operands, of_place).map_err(fault)?;
             instruction.control_predecessors =
-                append(&mut self.links, control_predecessors, of_place).map_err(fault)?;
-            instruction.called = append(&mut self.links, called, of_computation).map_err(fault)?;
+                append(links, control_predecessors, of_place).map_err(fault)?;
+            instruction.called = append(links, called, of_computation).map_err(fault)?;
             if places.insert(instruction.id, place).is_some() {
                 return Err(ModuleError::SameId(instruction.id));
             }
@@ -641,4 +635,79 @@ fn sanitized(name: &str) -> Cow<'_, str> {
         name.replace_range(..1, "a");
     }
     Cow::Owned(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cost::Costs;
+    use super::super::testing::{Built, BuiltInstruction, instruction};
+    use super::super::text::{TextOptions, module_text};
+    use super::*;
+
+    fn value(name: &str, opcode: &str, id: u64) -> BuiltInstruction {
+        instruction(name, opcode, id).shape(11, &[4])
+    }
+
+    fn error_of(instructions: &[BuiltInstruction]) -> String {
+        let mut built = Built::default();
+        built.computation("main", 1, instructions);
+        let bytes = built.module("m", 1);
+        Module::read(&bytes).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let parameter = || value("p", "parameter", 1);
+        for (instruction, words) in [
+            (value("a", "add", 2).operands(&[1, 3]), "instruction a: operand 3 is no"),
+            (value("a", "negate", 2).operands(&[2]), "instruction a: operand 2 is no"),
+            (value("a", "add", 2).operands(&[1]), "instruction a: 1 operands are not"),
+            (value("a", "bogus", 2), "instruction a: unknown operation bogus"),
+            (value("a", "call", 2).calls(&[1]), "instruction a: it calls computation 1"),
+            (value("p", "negate", 2).operands(&[1]), "the name p is there twice"),
+            (value("a", "negate", 1).operands(&[1]), "the id 1 is there twice"),
+            (instruction("a", "iota", 2), "instruction a: the shape is not valid"),
+        ] {
+            let error = error_of(&[parameter(), instruction]);
+            assert!(error.contains(words), "{error}");
+        }
+        assert_eq!(Module::of_proto(&[]).unwrap_err(), ModuleError::NoModule);
+        assert!(matches!(Module::read(&[0x1a, 9]), Err(ModuleError::Wire(_))));
+    }
+
+    #[test]
+    fn names_are_made_fit_for_text() {
+        for (name, fit) in
+            [("a.b-c_1", "a.b-c_1"), ("1a b", "_a_b"), ("f32", "f32_"), ("__x", "a_x")]
+        {
+            assert_eq!(sanitized(name), fit);
+        }
+        assert_eq!(sanitized("__xla_x"), "__xla_x");
+        assert_eq!(sanitized("tuple"), "tuple");
+    }
+
+    #[test]
+    fn a_hundred_thousand_nested_calls_are_no_stack() {
+        const DEPTH: u64 = 100_000;
+        let mut built = Built::default();
+        built.computation("c0", 1, &[value("p0", "parameter", 1)]);
+        for depth in 1..=DEPTH {
+            let (parameter, call) = (2 * depth, 2 * depth + 1);
+            built.computation(
+                &format!("c{depth}"),
+                depth + 1,
+                &[
+                    value(&format!("p{depth}"), "parameter", parameter),
+                    value(&format!("f{depth}"), "call", call)
+                        .operands(&[parameter])
+                        .calls(&[depth]),
+                ],
+            );
+        }
+        let bytes = built.module("deep", DEPTH + 1);
+        let module = Module::read(&bytes).unwrap();
+        let last = module.named(&format!("f{DEPTH}")).unwrap();
+        assert!(Costs::new(&module).of(last).is_some());
+        assert!(module_text(&module, TextOptions::LONG).len() > 100_000);
+    }
 }

@@ -49,14 +49,15 @@ fn unused(
 /// The computations in the order of the text: called ones before those that call them
 /// (`MakeComputationPostOrder`).
 pub fn computation_order(module: &Module<'_>) -> Vec<ComputationId> {
-    let by_id = module.computations_by_id();
-    let mut is_called = vec![false; by_id.len()];
+    let count = module.computations().len();
+    let mut is_called = vec![false; count];
     for place in 0..module.instruction_count() as u32 {
         module.called(InstructionId(place)).for_each(|called| is_called[called.0 as usize] = true);
     }
-    let mut is_seen = vec![false; by_id.len()];
-    let mut order = Vec::with_capacity(by_id.len());
-    for root in by_id.into_iter().filter(|id| !is_called[id.0 as usize]) {
+    let mut is_seen = vec![false; count];
+    let mut order = Vec::with_capacity(count);
+    let all = (0..count as u32).map(ComputationId);
+    for root in all.filter(|id| !is_called[id.0 as usize]) {
         embedded(module, root, &mut is_seen, &mut order);
         order.push(root);
     }

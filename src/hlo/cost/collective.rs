@@ -2,6 +2,7 @@
 
 use super::Costs;
 use super::properties::Properties;
+use crate::hlo::fields::Fields;
 use crate::hlo::module::{InstructionId, field};
 use crate::hlo::opcode::Opcode;
 use crate::hlo::shape::Shape;
@@ -31,22 +32,11 @@ impl Costs<'_, '_> {
     /// How many devices take part in the largest group (`NumRanks`).
     fn ranks(&self, id: InstructionId) -> i64 {
         let fields = self.module.instruction(id).fields;
-        let assignment = self.module.fields.message(15);
-        let replicas = assignment.optional_int(1).unwrap_or(1).max(1);
-        let partitions = assignment.optional_int(2).unwrap_or(1).max(1);
-        let largest = self.largest_group(id);
-        let has_channel = fields.int(field::CHANNEL_ID) > 0;
-        let ranks = match (has_channel, fields.bool(field::USE_GLOBAL_DEVICE_IDS), largest) {
-            (true, true, largest) => largest.unwrap_or(1),
-            (true, false, Some(largest)) => largest.wrapping_mul(partitions),
-            (true, false, None) => replicas.wrapping_mul(partitions),
-            (false, _, largest) => largest.unwrap_or(replicas),
-        };
-        ranks.max(1)
+        // XProf reads modules as if there were one replica and one partition.
+        Self::largest_group(fields).unwrap_or(1).max(1)
     }
 
-    fn largest_group(&self, id: InstructionId) -> Option<i64> {
-        let fields = self.module.instruction(id).fields;
+    fn largest_group(fields: Fields<'_>) -> Option<i64> {
         if let Some(groups) = fields.optional_message(field::IOTA_COLLECTIVE_DEVICE_LIST) {
             return Some(groups.int(2));
         }
@@ -63,7 +53,7 @@ impl Costs<'_, '_> {
             return Some(sizes.fold(1, i64::wrapping_mul));
         }
         let list = fields.message(field::COLLECTIVE_DEVICE_LIST);
-        let size = |group: crate::hlo::fields::Fields<'_>| group.ints(1).len() as i64;
+        let size = |group: Fields<'_>| group.ints(1).len() as i64;
         let old = fields.messages(field::REPLICA_GROUPS).map(size).max();
         old.or_else(|| list.messages(1).map(size).max())
     }

@@ -157,10 +157,16 @@ impl<'m, 'a> Costs<'m, 'a> {
 
     /// Makes sure that the costs of what an instruction calls are there.
     fn analyze_called(&mut self, id: InstructionId) {
+        let mut is_missing = false;
+        self.visited_computations(id, |called| {
+            is_missing |= !self.computations.contains_key(&called);
+        });
+        if !is_missing {
+            return;
+        }
         let mut needed: Vec<ComputationId> = Vec::new();
         let mut is_needed = vec![false; self.module.computations().len()];
-        let mut note = |called: ComputationId| is_needed[called.0 as usize] = true;
-        self.visited_computations(id, &mut note);
+        self.visited_computations(id, |called| is_needed[called.0 as usize] = true);
         // Called computations stand before those that call them, so one pass from the end finds
         // all of them, and one from the start has what it needs.
         let last = self.module.instruction(id).computation.0 as usize;

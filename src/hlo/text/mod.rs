@@ -246,3 +246,63 @@ impl Module<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Built, instruction};
+    use super::*;
+
+    /// A slice that runs asynchronously.
+    fn module() -> Vec<u8> {
+        let mut built = Built::default();
+        built.computation(
+            "wrapped",
+            1,
+            &[
+                instruction("p", "parameter", 1).shape(11, &[4]),
+                instruction("s", "slice", 2).shape(11, &[4]).operands(&[1]),
+            ],
+        );
+        let async_value = |name, opcode, id, operand| {
+            instruction(name, opcode, id).shape(11, &[4]).operands(&[operand])
+        };
+        let aliased = "\u{10}\u{1}";
+        built.computation(
+            "main",
+            2,
+            &[
+                instruction("x", "parameter", 3).shape(11, &[4]),
+                async_value("a", "async-start", 4, 3).calls(&[1]),
+                async_value("b", "async-update", 5, 4).text(74, aliased),
+                async_value("c", "async-done", 6, 5),
+            ],
+        );
+        built.module("m", 2)
+    }
+
+    fn text(module: &Module<'_>, name: &str) -> String {
+        let mut text = String::new();
+        let id = module.named(name).unwrap();
+        Printer::new(module, TextOptions::EXPRESSION).instruction(id, &mut text);
+        text
+    }
+
+    #[test]
+    fn t3_09_asynchronous_instructions_are_named_after_what_they_wrap() {
+        let bytes = module();
+        let module = Module::read(&bytes).unwrap();
+        assert_eq!(text(&module, "a"), "%a = f32[4]{0} slice-start(f32[4]{0} %x), slice={}");
+        assert_eq!(text(&module, "b"), "%b = f32[4]{0} slice-update(f32[4]{0} %a)");
+        assert_eq!(text(&module, "c"), "%c = f32[4]{0} slice-done(f32[4]{0} %b)");
+    }
+
+    #[test]
+    fn wrapped_computations_are_not_written_again() {
+        let bytes = module();
+        let module = Module::read(&bytes).unwrap();
+        let text = module_text(&module, TextOptions::SHORT);
+        assert!(text.starts_with("HloModule m, entry_computation_layout={("), "{text}");
+        assert!(text.contains("ENTRY main {\n  x = f32[4]{0} parameter(0)\n"), "{text}");
+        assert!(!text.contains("wrapped {"), "{text}");
+    }
+}

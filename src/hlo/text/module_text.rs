@@ -54,16 +54,6 @@ fn write_header(module: &Module<'_>, out: &mut String) {
     out.push_str(")->");
     write_shape(shape.message(2), true, out);
     out.push('}');
-    let assignment = module.fields.message(15);
-    for (name, field) in [("replica_count", 1), ("num_partitions", 2)] {
-        let count = assignment.optional_int(field).unwrap_or(1);
-        if count != 1 {
-            out.push_str(", ");
-            out.push_str(name);
-            out.push('=');
-            push_int(count, out);
-        }
-    }
     write_frontend_attributes(", ", module.fields.message(19), out);
     out.push_str("\n\n");
 }
