@@ -274,7 +274,8 @@ fn t3_10_eager_ops_are_told() {
         lines: vec![(
             "thread",
             vec![
-                Event(0, 0, 1000, vec![("is_eager", Value::Int(1))]),
+                // A profile that knows of groups keeps what it says of eagerness.
+                Event(0, 0, 1000, vec![("is_eager", Value::Int(1)), ("group_id", Value::Int(0))]),
                 Event(0, 2000, 1000, vec![]),
                 Event(1, 4000, 500, vec![]),
                 Event(2, 5000, 9000, vec![]),
@@ -292,8 +293,8 @@ fn t3_10_eager_ops_are_told() {
         })
         .collect();
     let expected = [
-        ("MatMul", "a/MatMul", "Eager", 2.0),
         ("IDLE", "IDLE", "Function", 0.0),
+        ("MatMul", "a/MatMul", "Eager", 2.0),
         ("AddV2", "b/Add", "Function", 1.0),
     ];
     let expected =
