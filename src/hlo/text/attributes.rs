@@ -206,7 +206,7 @@ impl Printer<'_, '_> {
             write_frontend_attributes(", ", fields.message(FRONTEND_ATTRIBUTES), out);
         }
         let predecessors = self.module.control_predecessors(id);
-        if predecessors.len() > 0 {
+        if self.options.control_predecessors && predecessors.len() > 0 {
             out.push_str(", control-predecessors={");
             for (place, id) in predecessors.enumerate() {
                 if place > 0 {

@@ -33,6 +33,8 @@ pub struct TextOptions {
     pub large_constants: bool,
     /// Shapes of operands.
     pub operand_shapes: bool,
+    /// What must run before, beside operands.
+    pub control_predecessors: bool,
     /// The `%` before names.
     pub percent: bool,
     /// Parameters and result of computations.
@@ -51,6 +53,7 @@ impl TextOptions {
         infeed_outfeed_config: false,
         large_constants: false,
         operand_shapes: true,
+        control_predecessors: true,
         percent: true,
         program_shape: true,
         operand_places: true,
@@ -64,6 +67,7 @@ impl TextOptions {
         infeed_outfeed_config: true,
         large_constants: true,
         operand_shapes: false,
+        control_predecessors: true,
         percent: true,
         program_shape: true,
         operand_places: true,
@@ -73,6 +77,7 @@ impl TextOptions {
     /// Modules in short, as XLA can still read them (`ShortParsable`).
     pub const SHORT: Self = Self {
         large_constants: false,
+        control_predecessors: false,
         percent: false,
         program_shape: false,
         operand_places: false,
