@@ -240,9 +240,9 @@ mod tests {
     #[test]
     fn a_known_entity_is_not_sent_again() {
         let page = || Response::ok("text/html", vec![b'a'; 1000]).with_header("ETag", "\"12ab\"");
-        let (head, body) = answer(&get("Accept-Encoding: br\r\n"), page());
-        assert!(head.contains("ETag: \"12ab-br\"\r\n") && !body.is_empty());
-        for known in ["\"12ab-br\"", "W/\"12ab\"", "\"x\", \"12ab\"", "*"] {
+        let (head, body) = answer(&get("Accept-Encoding: zstd\r\n"), page());
+        assert!(head.contains("ETag: \"12ab-zstd\"\r\n") && !body.is_empty());
+        for known in ["\"12ab-zstd\"", "W/\"12ab\"", "\"x\", \"12ab\"", "*"] {
             let (head, body) = answer(&get(&format!("If-None-Match: {known}\r\n")), page());
             assert!(head.starts_with("HTTP/1.1 304 "), "{known}");
             assert!(body.is_empty() && !head.contains("Content-Length"));
