@@ -4,6 +4,7 @@
 use super::error::Raised;
 use super::output;
 use super::session;
+use super::tool_data;
 use super::value::Value;
 use crate::session::Session;
 use crate::tools::Profiles;
@@ -183,19 +184,14 @@ fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>)
 
 /// The session, with the hosts that are asked for.
 fn open(request: &Request) -> Result<Session, Failure> {
-    let id = request.session.clone().map_or(Value::None, Value::Str);
-    let is_file = request.session.as_ref().is_some_and(|path| session::native(path).is_file());
-    let (directory, paths) = match &request.session {
-        Some(path) if is_file => (".".to_owned(), vec![path.clone()]),
-        _ => {
-            let directory =
-                session::run_directory(&id, request.logdir.as_deref()).map_err(Failure::Raised)?;
-            let paths = session::profile_paths(&directory).map_err(Failure::Raised)?;
-            (directory, paths)
+    let file = request.session.as_ref().map(|path| session::native(path));
+    let mut found = match (&request.session, file.filter(|path| path.is_file())) {
+        (Some(name), Some(file)) => Session::of_files(name, Path::new("."), &[file]),
+        (session, _) => {
+            let id = session.clone().map_or(Value::None, Value::Str);
+            tool_data::find_session(&id, request.logdir.as_deref()).map_err(Failure::Raised)?
         }
     };
-    let files: Vec<PathBuf> = paths.iter().map(|path| session::native(path)).collect();
-    let mut found = Session::of_files(&id.to_text(), &session::native(&directory), &files);
     for host in &request.hosts {
         if !found.hosts.iter().any(|file| file.host == *host) {
             let hosts: Vec<&str> = found.hosts.iter().map(|file| file.host.as_str()).collect();

@@ -4,6 +4,7 @@
 use super::commands::Call;
 use super::error::Raised;
 use super::session::{self, native};
+use super::value::Value;
 pub use crate::render::python_float::round;
 use crate::render::python_json::{self, Value as Json};
 use crate::render::python_json_indent::Writer;
@@ -24,10 +25,7 @@ impl ToolData {
     /// The session that a call's `session_id` names.
     pub fn open(call: &Call) -> Result<Self, Raised> {
         let id = call.get("session_id");
-        let directory = session::run_directory(&id, call.logdir.as_deref())?;
-        let paths = session::profile_paths(&directory)?;
-        let files: Vec<PathBuf> = paths.iter().map(|path| native(path)).collect();
-        let found = Session::of_files(&id.to_text(), &native(&directory), &files);
+        let found = find_session(&id, call.logdir.as_deref())?;
         Ok(Self { name: id.to_text(), session: found, profiles: Profiles::default() })
     }
 
@@ -65,6 +63,14 @@ impl ToolData {
     pub fn fetch_json(&self, tool: &str, params: &[(&str, &str)]) -> Result<Option<Json>, Raised> {
         Ok(self.fetch(tool, params)?.and_then(|answer| python_json::loads(&answer)))
     }
+}
+
+/// The session that an id names, with all its profiles.
+pub fn find_session(id: &Value, logdir: Option<&str>) -> Result<Session, Raised> {
+    let directory = session::run_directory(id, logdir)?;
+    let paths = session::profile_paths(&directory)?;
+    let files: Vec<PathBuf> = paths.iter().map(|path| native(path)).collect();
+    Ok(Session::of_files(&id.to_text(), &native(&directory), &files))
 }
 
 /// The tables of an answer.

@@ -12,7 +12,7 @@ use crate::timeline::timespan::Timespan;
 use crate::timeline::{EventMetadataView, EventView, LineView, PlaneView};
 use crate::wire::{Reader, Value};
 use crate::xplane::schema::StatType;
-use crate::xplane::{Stat, StatValue};
+use crate::xplane::{NO_METADATA, Stat, StatValue};
 use foldhash::fast::RandomState;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -25,9 +25,6 @@ const MAX_DEPTH: usize = 50;
 
 /// Name of the stat that holds an event's energy, which is not among XProf's well-known stats.
 const VDD_ENERGY: &str = "vdd_energy_j";
-
-/// Index of the metadata of an event whose id is in no table.
-const NO_METADATA: u32 = u32::MAX;
 
 /// The symbol of a program as a whole.
 const ROOT_SYMBOL: u64 = 0;

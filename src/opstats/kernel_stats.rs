@@ -39,12 +39,7 @@ pub fn kernel_reports(timeline: &Timeline) -> Vec<KernelReport> {
     let lines = planes.into_iter().flat_map(|plane| plane.lines());
     let tasks: Vec<_> = lines
         .filter(|line| !line.is_derived())
-        .flat_map(|line| {
-            let count = line.event_count();
-            (0..count)
-                .step_by(EVENTS_PER_TASK)
-                .map(move |start| (line, start..(start + EVENTS_PER_TASK).min(count)))
-        })
+        .flat_map(|line| line.runs(EVENTS_PER_TASK).map(move |places| (line, places)))
         .collect();
     let sums: Vec<_> =
         tasks.into_par_iter().map(|(line, places)| sum_launches(line, places)).collect();

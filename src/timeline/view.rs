@@ -5,6 +5,7 @@ use super::stats::{EventStats, MetadataStats, PlaneStats, StatView};
 use super::timespan::Timespan;
 use crate::xplane::schema::{EventType, StatType, is_derived_line_id};
 use crate::xplane::{Event, Line, Plane, Times};
+use std::ops::Range;
 
 /// A plane with what was added to it.
 #[derive(Debug, Clone, Copy)]
@@ -269,6 +270,12 @@ impl<'a> LineView<'a> {
     /// Whether an event of the line can have this stat, of the file or added; marks aside.
     pub fn may_have_stat(self, metadata_id: Option<i64>) -> bool {
         metadata_id.is_some_and(|id| self.has_edits() || self.has_file_stat([id]))
+    }
+
+    /// The places of all events in runs of at most `length`, for tasks of about equal size.
+    pub fn runs(self, length: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let count = self.event_count();
+        (0..count).step_by(length).map(move |first| first..count.min(first + length))
     }
 
     /// The event at a place.

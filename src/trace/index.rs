@@ -414,20 +414,19 @@ fn plan(
         let device = devices.entry(device_id).or_default();
         device.name = format!("{hostname} {}", plane.name());
         for (line_index, line) in plane.lines().enumerate() {
-            let events = line.event_count();
-            if events == 0 {
+            if line.event_count() == 0 {
                 continue;
             }
             if line.name() != COUNTER_LINE {
                 let id = line.display_id() as u32;
                 device.resources.insert(id, line.display_name().to_owned());
             }
-            tasks.extend((0..events).step_by(EVENTS_PER_TASK).map(|first| Task {
+            tasks.extend(line.runs(EVENTS_PER_TASK).map(|places| Task {
                 device: device_id,
                 plane: plane_index,
                 line: line_index as u32,
-                first,
-                last: events.min(first + EVENTS_PER_TASK),
+                first: places.start,
+                last: places.end,
             }));
         }
     }

@@ -123,12 +123,11 @@ fn write_all_events(out: &mut Vec<u8>, planes: &[(u32, PlaneView<'_>)]) {
     let mut tasks = Vec::new();
     for &(device, plane) in planes {
         for line in plane.lines().filter(|line| line.display_name() != HIDDEN_LINE) {
-            let count = line.event_count();
-            tasks.extend((0..count).step_by(EVENTS_PER_TASK).map(|first| Task {
+            tasks.extend(line.runs(EVENTS_PER_TASK).map(|places| Task {
                 device,
                 line,
-                first,
-                last: count.min(first + EVENTS_PER_TASK),
+                first: places.start,
+                last: places.end,
             }));
         }
     }

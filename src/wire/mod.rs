@@ -190,15 +190,9 @@ impl<'a> Reader<'a> {
             self.position += 1;
             return Ok(u64::from(byte));
         }
-        // Eight bytes at once: the first one without a continuation bit ends the number.
-        if let Some(chunk) = rest.first_chunk::<8>() {
-            let word = u64::from_le_bytes(*chunk);
-            let ends = !word & 0x8080_8080_8080_8080;
-            if ends != 0 {
-                let length = ends.trailing_zeros() / 8 + 1;
-                self.position += length as usize;
-                return Ok(join_groups_of_seven(word & (u64::MAX >> (64 - 8 * length))));
-            }
+        if let Some((value, length)) = varint_in_eight(rest) {
+            self.position += length;
+            return Ok(value);
         }
         self.long_varint()
     }
@@ -282,9 +276,23 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// A varint that ends within the first eight bytes, and how many it has; `None` where it does not,
+/// or where there are fewer bytes.
+#[inline(always)]
+pub(crate) fn varint_in_eight(bytes: &[u8]) -> Option<(u64, usize)> {
+    // The first byte without a continuation bit ends the number.
+    let word = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
+    let ends = !word & 0x8080_8080_8080_8080;
+    if ends == 0 {
+        return None;
+    }
+    let length = ends.trailing_zeros() / 8 + 1;
+    Some((join_groups_of_seven(word & (u64::MAX >> (64 - 8 * length))), length as usize))
+}
+
 /// Drops the continuation bit of each byte and closes the gaps.
 #[inline(always)]
-pub(crate) fn join_groups_of_seven(word: u64) -> u64 {
+fn join_groups_of_seven(word: u64) -> u64 {
     let word = word & 0x7f7f_7f7f_7f7f_7f7f;
     let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
     let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);
@@ -322,6 +330,11 @@ pub mod write {
 
     /// Appends a double field.
     pub fn double_field(out: &mut Vec<u8>, field: u32, value: f64) {
+        fixed64_field(out, field, value.to_bits());
+    }
+
+    /// Appends a number of eight bytes.
+    pub fn fixed64_field(out: &mut Vec<u8>, field: u32, value: u64) {
         varint(out, (u64::from(field) << 3) | 1);
         out.extend_from_slice(&value.to_le_bytes());
     }

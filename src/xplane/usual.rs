@@ -3,7 +3,7 @@
 //! which decides and says what is wrong.
 
 use super::event::Numbers;
-use crate::wire::join_groups_of_seven;
+use crate::wire::varint_in_eight;
 
 /// Reads the payload of an event: its numbers, and the metadata id of each of its stats. `None` where
 /// it is not written as usual.
@@ -71,17 +71,8 @@ fn short_length(bytes: &[u8], at: usize) -> Option<usize> {
 /// A number of at most eight bytes, and how many it has.
 #[inline]
 fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
-    if let Some(chunk) = bytes.first_chunk::<8>() {
-        let word = u64::from_le_bytes(*chunk);
-        let ends = !word & 0x8080_8080_8080_8080;
-        if ends == 0 {
-            return None;
-        }
-        let length = ends.trailing_zeros() / 8 + 1;
-        return Some((
-            join_groups_of_seven(word & (u64::MAX >> (64 - 8 * length))),
-            length as usize,
-        ));
+    if bytes.len() >= 8 {
+        return varint_in_eight(bytes);
     }
     let mut value = 0;
     for (place, &byte) in bytes.iter().enumerate() {

@@ -142,26 +142,34 @@ pub fn write_padding(padding: Fields<'_>, out: &mut String) {
 
 /// Writes a `GatherDimensionNumbers`.
 pub fn write_gather(numbers: Fields<'_>, out: &mut String) {
-    write_list("offset_dims", &numbers.ints(1), out);
-    out.push_str(", ");
-    write_list("collapsed_slice_dims", &numbers.ints(2), out);
-    out.push_str(", ");
-    write_list("start_index_map", &numbers.ints(3), out);
-    write_more("operand_batching_dims", &numbers.ints(5), out);
-    write_more("start_indices_batching_dims", &numbers.ints(6), out);
-    out.push_str(", index_vector_dim=");
-    push_int(numbers.int(4), out);
+    let names = ["offset_dims", "collapsed_slice_dims", "start_index_map"];
+    let batching = ["operand_batching_dims", "start_indices_batching_dims"];
+    write_gather_or_scatter(numbers, names, batching, out);
 }
 
 /// Writes a `ScatterDimensionNumbers`.
 pub fn write_scatter(numbers: Fields<'_>, out: &mut String) {
-    write_list("update_window_dims", &numbers.ints(1), out);
-    out.push_str(", ");
-    write_list("inserted_window_dims", &numbers.ints(2), out);
-    out.push_str(", ");
-    write_list("scatter_dims_to_operand_dims", &numbers.ints(3), out);
-    write_more("input_batching_dims", &numbers.ints(5), out);
-    write_more("scatter_indices_batching_dims", &numbers.ints(6), out);
+    let names = ["update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims"];
+    let batching = ["input_batching_dims", "scatter_indices_batching_dims"];
+    write_gather_or_scatter(numbers, names, batching, out);
+}
+
+/// The two messages have the same fields under other names.
+fn write_gather_or_scatter(
+    numbers: Fields<'_>,
+    names: [&str; 3],
+    batching: [&str; 2],
+    out: &mut String,
+) {
+    for (field, name) in (1..).zip(names) {
+        if field > 1 {
+            out.push_str(", ");
+        }
+        write_list(name, &numbers.ints(field), out);
+    }
+    for (field, name) in (5..).zip(batching) {
+        write_more(name, &numbers.ints(field), out);
+    }
     out.push_str(", index_vector_dim=");
     push_int(numbers.int(4), out);
 }

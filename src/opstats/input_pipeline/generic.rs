@@ -94,11 +94,7 @@ fn step_details(
 impl GenericBreakdown {
     fn of(steps: &[GenericStepDetails]) -> Self {
         let summary = |part: fn(&GenericStepDetails) -> f64| {
-            let mut stat = Stat::default();
-            for step in steps {
-                stat.update(part(step));
-            }
-            stat.summary()
+            steps.iter().map(part).collect::<Stat>().summary()
         };
         Self {
             unknown_time_ms: summary(|step| step.unknown_time_ms),

@@ -15,7 +15,7 @@ pub use tpu::{SparseCoreBreakdown, TpuBreakdown};
 
 pub use super::steps::TpuStepDetails;
 
-use super::model::{HardwareType, OpMetricsDb, OpStats, Parts, StepDatabase};
+use super::model::{HardwareType, OpMetricsDb, OpStats, Parts, PerCoreStepInfo, StepDatabase};
 use super::steps::SPARSE_CORE_INDEX_START;
 use super::units::pico_to_milli;
 
@@ -126,11 +126,9 @@ impl InputPipelineAnalysis {
 /// Time of the steps on their slowest tensor core or device, milliseconds
 /// (`ComputeStepTimeSummaryInMs`).
 fn step_time(step_db: &StepDatabase) -> StepSummary {
-    let mut time_ms = Stat::default();
-    for step in &step_db.step_sequence {
+    let time_ms = |step: &PerCoreStepInfo| {
         let cores = step.step_info_per_core.range(..SPARSE_CORE_INDEX_START);
-        let times_ms = cores.map(|(_, info)| pico_to_milli(info.duration_ps));
-        time_ms.update(times_ms.fold(0.0, f64::max));
-    }
-    time_ms.summary()
+        cores.map(|(_, info)| pico_to_milli(info.duration_ps)).fold(0.0, f64::max)
+    };
+    step_db.step_sequence.iter().map(time_ms).collect::<Stat>().summary()
 }

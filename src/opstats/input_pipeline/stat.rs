@@ -34,6 +34,14 @@ impl Default for Stat {
     }
 }
 
+impl FromIterator<f64> for Stat {
+    fn from_iter<I: IntoIterator<Item = f64>>(samples: I) -> Self {
+        let mut stat = Self::default();
+        samples.into_iter().for_each(|sample| stat.update(sample));
+        stat
+    }
+}
+
 impl Stat {
     /// Adds a sample.
     pub fn update(&mut self, value: f64) {
@@ -149,11 +157,7 @@ mod tests {
     use super::*;
 
     fn summary(values: &[f64]) -> StepSummary {
-        let mut stat = Stat::default();
-        for &value in values {
-            stat.update(value);
-        }
-        stat.summary()
+        values.iter().copied().collect::<Stat>().summary()
     }
 
     #[test]

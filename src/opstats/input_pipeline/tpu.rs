@@ -38,10 +38,7 @@ pub(super) fn analyze(
 ) -> (AnalyzedSteps, StepSummary) {
     let steps = step_db.step_sequence.iter();
     let details: Vec<TpuStepDetails> = steps.map(|step| tpu_step_details(step, cores)).collect();
-    let mut input_percent = Stat::default();
-    for step in &details {
-        input_percent.update(step.infeed_percent_maximum);
-    }
+    let input_percent: Stat = details.iter().map(|step| step.infeed_percent_maximum).collect();
     let has_sparse_core = cores.values().any(|core| core.is_sparse_core);
     let breakdown = TpuBreakdown::of(&details, has_sparse_core);
     let bottleneck = TpuBottleneck::of(&details);
@@ -50,13 +47,8 @@ pub(super) fn analyze(
 
 impl TpuBreakdown {
     fn of(steps: &[TpuStepDetails], has_sparse_core: bool) -> Self {
-        let summary = |part: fn(&TpuStepDetails) -> f64| {
-            let mut stat = Stat::default();
-            for step in steps {
-                stat.update(part(step));
-            }
-            stat.summary()
-        };
+        let summary =
+            |part: fn(&TpuStepDetails) -> f64| steps.iter().map(part).collect::<Stat>().summary();
         Self {
             tc_compute_ms: summary(|step| step.tc_compute_time_ms),
             scv0_compute_ms: summary(|step| step.scv0_compute_time_ms),

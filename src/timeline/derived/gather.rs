@@ -87,12 +87,7 @@ pub(super) fn gather<'a>(
     let tasks: Vec<(LineView<'a>, Range<usize>)> = plane
         .lines()
         .filter(|&line| is_wanted(line))
-        .flat_map(|line| {
-            let count = line.event_count();
-            (0..count)
-                .step_by(EVENTS_PER_TASK)
-                .map(move |start| (line, start..(start + EVENTS_PER_TASK).min(count)))
-        })
+        .flat_map(|line| line.runs(EVENTS_PER_TASK).map(move |places| (line, places)))
         .collect();
     let reader = Reader { recipes: &recipes.all, wanted: &wanted, start_ns, only_relevant };
     let runs: Vec<Run<'a>> =

@@ -8,7 +8,7 @@ use crate::trace::index::Place;
 use crate::trace::rows::{HostPart, Row, events_in_order, merged_devices, rows};
 use crate::trace::select::Chosen;
 use crate::trace::source::for_each_argument;
-use crate::wire::write::{bytes_field, double_field, varint_field};
+use crate::wire::write::{bytes_field, double_field, fixed64_field, varint_field};
 use crate::xplane::StatValue;
 use std::collections::HashMap;
 use std::io;
@@ -193,12 +193,7 @@ impl Writer<'_> {
         }
         for_each_argument(&event, |name, value| annotate(&mut slice, name, value));
         if let Some(flow) = row.track.flow(chosen.at as usize) {
-            // `fixed64`.
-            slice.extend_from_slice(&[
-                (field::event::FLOW << 3 | 1) as u8 | 0x80,
-                (field::event::FLOW >> 4) as u8,
-            ]);
-            slice.extend_from_slice(&flow.id().to_le_bytes());
+            fixed64_field(&mut slice, field::event::FLOW, flow.id());
         }
         self.packet(|packet| {
             varint_field(packet, field::TIMESTAMP, begin / PS_PER_NS);
