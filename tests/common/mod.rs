@@ -3,14 +3,14 @@
 //! A test file takes what it needs, so what one of them leaves unused is no mistake.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// The binary under test; another one can be named in the environment, to try the goldens on it.
+/// The binary under test; another build can be named in the environment, to try the goldens on it.
 pub fn binary() -> PathBuf {
     std::env::var_os("GOLDEN_BINARY")
         .map_or_else(|| env!("CARGO_BIN_EXE_xprof-rs").into(), PathBuf::from)
@@ -66,29 +66,25 @@ impl Server {
         Self::try_start(logdir).unwrap_or_else(|why| panic!("{why}"))
     }
 
-    /// An error says why the binary does not serve.
+    /// An error says why the binary does not serve. The server takes a free port by itself and says
+    /// which: one that was found free before could belong to another server by now.
     pub fn try_start(logdir: &Path) -> Result<Self, String> {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let process = Command::new(binary())
+        let mut process = Command::new(binary())
             .arg(format!("--logdir={}", logdir.display()))
-            .arg(format!("--port={port}"))
+            .arg("--port=0")
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| error.to_string())?;
-        let mut server = Self { process, port };
-        let deadline = Instant::now() + Duration::from_mins(1);
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            if let Some(status) = server.process.try_wait().unwrap() {
-                return Err(format!("the server ended at once: {status}"));
-            }
-            if Instant::now() > deadline {
-                return Err("the server does not listen".to_owned());
-            }
-            std::thread::sleep(Duration::from_millis(5));
+        let mut line = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address =
+            line.split("http://127.0.0.1:").nth(1).and_then(|rest| rest.split('/').next());
+        match address.and_then(|port| port.parse().ok()) {
+            Some(port) => Ok(Self { process, port }),
+            None => Err(format!("the server ended at once: {}", process.wait().unwrap())),
         }
-        Ok(server)
     }
 
     pub fn port(&self) -> u16 {
