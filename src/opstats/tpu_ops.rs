@@ -10,9 +10,8 @@ use crate::xplane::schema::{
     SPARSE_CORE_MODULE_LINE, SPARSE_CORE_OP_LINE, SPARSE_CORE_STEP_LINE, STEP_LINE, StatType,
     is_op_line, is_tensor_core_plane, sparse_core_id,
 };
-use foldhash::fast::RandomState;
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The ops of each tensor core, in the order of the planes.
@@ -76,8 +75,8 @@ fn ops_of_sparse_core(plane: &PlaneView<'_>) -> Vec<((u64, u64), Arc<OpMetricsDb
     let reader = OpEventReader::of(plane);
     let offloaded = OffloadedOps::default();
     let mut table = OpTable::new(plane, TpuCoreType::SparseCore);
-    let mut by_key: HashMap<(u64, u64), (EventOpsBuilder, Nesting<()>), RandomState> =
-        HashMap::default();
+    // Sorted, so that the table meets what is left of each in an order that repeats itself.
+    let mut by_key: BTreeMap<(u64, u64), (EventOpsBuilder, Nesting<()>)> = BTreeMap::new();
     for line in plane.lines().filter(|line| line.name() == SPARSE_CORE_OP_LINE) {
         let mut modules = modules.iter().peekable();
         for event in line.events() {
