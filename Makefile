@@ -27,9 +27,10 @@ test: ui ## everything that needs no browser
 	else cargo test --locked --quiet; fi
 	@python3 -B -W error -m unittest discover --start-directory tests/tools --quiet
 
-check: ## formatting and lints
+check: ## formatting, lints, and that the fuzzers still fit
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
+	cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir target --quiet
 
 # The flags stand here and not in .cargo/config.toml so that an ordinary build stays an ordinary build. The target is named
 # because flags given without one also reach procedural macros, which cannot be static. Packed relocations and no unwind tables

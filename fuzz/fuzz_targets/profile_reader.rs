@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use std::hint::black_box;
 use xprof_rs::store::Bytes;
-use xprof_rs::xplane::{Plane, Space, Stat, StatValue};
+use xprof_rs::xplane::{NO_METADATA, Plane, Space, Stat, StatValue};
 
 fuzz_target!(|bytes: &[u8]| {
     match Space::parse(Bytes::from_vec(bytes.to_vec())) {
@@ -33,12 +33,14 @@ fn read_all(space: &Space) {
             black_box((line.id(), line.display_id(), line.name(), line.display_name()));
             black_box((line.timestamp_ns(), line.duration_ps()));
             assert_eq!(line.events().count(), line.event_count());
-            for event in line.events() {
-                black_box((event.offset_ps, event.duration_ps, event.occurrences));
-                black_box(plane.event_metadata().get(space, event.metadata_id).map(|m| m.name()));
+            for (index, event) in line.events().enumerate() {
+                black_box((event.offset_ps, event.duration_ps, event.occurrences()));
+                let metadata = plane.event_metadata().get(space, event.metadata_id());
+                black_box(metadata.map(|m| m.name()));
+                assert_eq!(metadata.is_none(), event.metadata_index() == NO_METADATA);
+                assert_eq!(line.event_metadata_indexes()[index], event.metadata_index());
+                assert_eq!(line.times().duration_ps.get(index), event.duration_ps);
                 read_stats(plane, event.stats());
-                let again = space.event_at(event.position());
-                assert_eq!(again.metadata_id, event.metadata_id);
             }
         }
     }
