@@ -1,11 +1,13 @@
 //! What XProf does to a trace before any tool sees it (`PreprocessSingleHostXSpace`): HLO metadata
-//! ids fixed, flows from correlation ids and TraceMe contexts, event groups, steps, derived lines.
+//! ids fixed, flows from correlation ids and TraceMe contexts, event groups, steps, derived lines; on
+//! demand the older rows of DCN traffic.
 //!
 //! [`Timeline::build`] takes a parsed profile and gives the same profile with what XProf adds.
 //! The views ([`PlaneView`], [`LineView`], [`EventView`], [`StatView`]) read both the file's
 //! own events and the added ones; nothing of the file is copied.
 
 mod apply;
+mod dcn;
 mod derived;
 mod edit;
 mod flow;

@@ -97,6 +97,8 @@ pub struct Profiles {
     /// Timelines that lack what statistics do not need.
     reduced: Cache<FileKey, Timeline>,
     traces: Cache<FileKey, TraceIndex>,
+    /// Those with the older rows of DCN traffic.
+    dcn_traces: Cache<FileKey, TraceIndex>,
     programs: Cache<Vec<FileKey>, Programs>,
     /// Statistics of hosts, part by part.
     op_stats: Cache<(FileKey, Parts), OpStats>,
@@ -118,6 +120,7 @@ impl Profiles {
             timelines: Cache::new(budget / 2),
             reduced: Cache::new(budget / 2),
             traces: Cache::new(budget / 4),
+            dcn_traces: Cache::new(budget / 16),
             programs: Cache::new(budget / 4),
             op_stats: Cache::new(budget / 4),
             remarks: Mutex::default(),
@@ -171,6 +174,15 @@ impl Profiles {
         self.traces.get_or_make(&key, || {
             let timeline = self.timeline(&file)?;
             Ok(TraceIndex::build(timeline, &file.host))
+        })
+    }
+
+    /// The same with the older rows of DCN traffic, which no other tool wants in its timeline.
+    pub fn trace_with_dcn(&self, file: &HostFile) -> Result<Arc<TraceIndex>, ProfileError> {
+        let (key, file) = current(file)?;
+        self.dcn_traces.get_or_make(&key, || {
+            let timeline = Timeline::build_with_dcn(self.read(&key, &file)?);
+            Ok(TraceIndex::build(Arc::new(timeline), &file.host))
         })
     }
 

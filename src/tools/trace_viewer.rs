@@ -12,8 +12,11 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let options = TraceOptions::from_params(|name| request.param(name))
         .map_err(|error| ToolError::NoData(error.to_string()))?;
     let hosts = &request.session.hosts;
-    let traces =
-        hosts.par_iter().map(|file| request.profiles.trace(file)).collect::<Result<Vec<_>, _>>()?;
+    let trace = |file| {
+        let profiles = request.profiles;
+        if options.legacy_dcn { profiles.trace_with_dcn(file) } else { profiles.trace(file) }
+    };
+    let traces = hosts.par_iter().map(trace).collect::<Result<Vec<_>, _>>()?;
     let traces: Vec<_> = traces.iter().map(AsRef::as_ref).collect();
     let body =
         trace::answer(&traces, &options).map_err(|error| ToolError::NoData(error.to_string()))?;

@@ -33,6 +33,8 @@ pub struct TraceOptions {
     pub search_metadata: bool,
     /// The "Full DMA" switch of the page.
     pub full_dma: bool,
+    /// Whether the older rows of DCN traffic are added.
+    pub legacy_dcn: bool,
     /// How the answer is written.
     pub format: Format,
 }
@@ -87,6 +89,7 @@ impl TraceOptions {
             search_prefix: text("search_prefix").unwrap_or("").to_owned(),
             search_metadata: is_true(text("search_metadata")),
             full_dma: is_true(text("full_dma")),
+            legacy_dcn: is_true(text("enable_legacy_dcn")),
             format,
         })
     }

@@ -15,7 +15,7 @@ mod scope_ranges;
 mod steps;
 mod tensor_core;
 #[cfg(test)]
-mod testing;
+pub(super) mod testing;
 
 pub(super) use postponed::framework_span;
 

@@ -162,14 +162,19 @@ fn stat(id: i64, value: Value<'_>) -> Vec<u8> {
     })
 }
 
-/// A timeline of planes with what this room derives; `groups` gives ids and names.
-pub fn derive(planes: &[TestPlane], groups: &[(i64, &str)]) -> Timeline {
+/// A profile of planes.
+pub fn space_of(planes: &[TestPlane]) -> Space {
     let bytes = message(|out| {
         for plane in planes {
             bytes_field(out, 1, &plane.encode());
         }
     });
-    let mut timeline = Timeline::unprocessed(Space::parse(Bytes::from_vec(bytes)).unwrap());
+    Space::parse(Bytes::from_vec(bytes)).unwrap()
+}
+
+/// A timeline of planes with what this room derives; `groups` gives ids and names.
+pub fn derive(planes: &[TestPlane], groups: &[(i64, &str)]) -> Timeline {
+    let mut timeline = Timeline::unprocessed(space_of(planes));
     for (id, name) in groups {
         timeline.groups.entry(*id).or_default().name = (*name).to_owned();
     }

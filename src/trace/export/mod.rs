@@ -61,6 +61,7 @@ pub fn export(
         search_prefix: String::new(),
         search_metadata: false,
         full_dma: false,
+        legacy_dcn: false,
         format: Format::Json,
     };
     let parts = parts(hosts, &options).map_err(|error| match error {
