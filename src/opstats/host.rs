@@ -9,7 +9,7 @@ use super::kernel_stats::kernel_reports;
 use super::model::{KernelReport, OpMetrics, OpMetricsDb, OpStats, Parts, StepInfo};
 use super::programs::program_facts;
 use super::steps;
-use super::tpu_ops::ops_of_tensor_cores;
+use super::tpu_ops::{self, Wanted};
 use crate::hlo::{Modules, Programs};
 use crate::timeline::Timeline;
 use crate::xplane::schema::HOST_THREADS_PLANE;
@@ -40,10 +40,19 @@ impl OpStats {
         let programs =
             if needs_modules { Programs::of_space(timeline.space()) } else { Programs::default() };
         let modules = Modules::of_programs(&programs);
+        let step_ops = parts.contains(Parts::STEP_OPS);
+        let wants_steps = parts.contains(Parts::STEPS) || step_ops;
+        let wanted = Wanted { ops: wants_ops, steps: wants_steps, step_ops };
+        let cores = if devices.is_tpu && (wants_ops || wants_steps) {
+            tpu_ops::of_planes(timeline, &devices.planes, wanted)
+        } else {
+            tpu_ops::Cores::default()
+        };
         if wants_ops {
-            let children = with_children.then(|| FusionChildren::new(&modules));
-            stats.device_op_metrics_db =
-                Arc::new(device_ops(timeline, &devices, &modules, children));
+            let children = (with_children && devices.is_tpu).then(|| FusionChildren::new(&modules));
+            let per_device =
+                if devices.is_tpu { cores.ops } else { ops_of_gpus(&devices.planes, &modules) };
+            stats.device_op_metrics_db = Arc::new(device_ops(per_device, children));
         }
         if parts.contains(Parts::HOST_OPS)
             && let Some(host) = timeline.plane_named(HOST_THREADS_PLANE)
@@ -53,9 +62,9 @@ impl OpStats {
         if parts.contains(Parts::KERNELS) {
             stats.kernel_reports = Arc::new(kernel_reports(timeline));
         }
-        if parts.contains(Parts::STEPS) || parts.contains(Parts::STEP_OPS) {
-            let with_ops = parts.contains(Parts::STEP_OPS);
-            stats.steps = Arc::new(steps::of_host(timeline, &stats.core_id_to_details, with_ops));
+        if wants_steps {
+            let details = &stats.core_id_to_details;
+            stats.steps = Arc::new(steps::of_host(timeline, details, cores.steps));
         }
         if parts.contains(Parts::DUTY_CYCLE) {
             stats.duty_cycle = steps::duty_cycle(timeline, &stats.core_id_to_details);
@@ -118,25 +127,17 @@ impl OpStats {
     }
 }
 
-/// The ops of all devices together.
+/// The ops of all devices together, on TPUs with what is in fusions where that is wanted.
 fn device_ops(
-    timeline: &Timeline,
-    devices: &DevicePlanes<'_>,
-    modules: &Modules<'_>,
+    per_device: Vec<OpMetricsDb>,
     mut children: Option<FusionChildren<'_, '_>>,
 ) -> OpMetricsDb {
     let mut all = OpMetricsDbBuilder::new();
-    if devices.is_tpu {
-        for mut db in ops_of_tensor_cores(timeline, &devices.planes) {
-            if let Some(children) = &mut children {
-                children.add_to(&mut db);
-            }
-            all.combine(&db, true);
+    for mut db in per_device {
+        if let Some(children) = &mut children {
+            children.add_to(&mut db);
         }
-    } else {
-        for db in ops_of_gpus(&devices.planes, modules) {
-            all.combine(&db, true);
-        }
+        all.combine(&db, true);
     }
     all.finish()
 }

@@ -13,7 +13,7 @@ use crate::timeline::gpu_event::GpuEventStats;
 use crate::timeline::hlo_symbols::{HloSymbols, Symbol};
 use crate::timeline::tf_op::TfOp;
 use crate::timeline::{EventView, LineView, MetadataIndex, Timeline};
-use crate::xplane::schema::{GPU_PLANE_PREFIX, TPU_PLANE_PREFIX};
+use crate::xplane::schema::{GPU_PLANE_PREFIX, StatType, TPU_PLANE_PREFIX};
 use foldhash::quality::RandomState;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -38,7 +38,7 @@ pub fn kernel_reports(timeline: &Timeline) -> Vec<KernelReport> {
     }
     let lines = planes.into_iter().flat_map(|plane| plane.lines());
     let tasks: Vec<_> = lines
-        .filter(|line| !line.is_derived())
+        .filter(|line| !line.is_derived() && has_kernels(*line))
         .flat_map(|line| line.runs(EVENTS_PER_TASK).map(move |places| (line, places)))
         .collect();
     let sums: Vec<_> =
@@ -52,6 +52,11 @@ pub fn kernel_reports(timeline: &Timeline) -> Vec<KernelReport> {
     }
     let reports = kernels.into_iter().map(|(identity, summed)| identity.report(&summed));
     longest(reports.collect())
+}
+
+/// Whether any event of a line may be a kernel.
+fn has_kernels(line: LineView<'_>) -> bool {
+    line.has_edits() || line.has_file_stat(line.plane().stat_ids(StatType::KernelDetails))
 }
 
 /// The kernels of several hosts; equal ones of different hosts stay apart, as in XProf.

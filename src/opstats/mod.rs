@@ -17,7 +17,9 @@ mod kernel_launch;
 mod kernel_stats;
 pub mod model;
 mod model_tracker;
+mod op_event;
 pub mod op_profile;
+mod op_table;
 mod programs;
 pub mod rates;
 pub mod steps;
@@ -25,7 +27,6 @@ mod tpu_ops;
 pub mod units;
 
 pub use db_builder::{OpMetricsDbBuilder, combine_memory_accessed, combine_op, copy_metadata};
-pub use event_ops::ops_by_step;
 pub use framework_ops::framework_ops;
 pub use kernel_stats::{OpKernels, combine_kernel_reports, kernel_reports, kernels_by_op_name};
 pub use model::*;

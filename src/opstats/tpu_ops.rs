@@ -1,9 +1,12 @@
-//! Op metrics of TPUs: those of tensor cores, with what they offload to `SparseCore`s as children
-//! (`ConvertTensorCoreDeviceTraceXPlaneToOpMetricsDb`,
-//! `ConvertSparseCoreDeviceTraceXPlaneToOpMetricsDb`).
+//! Statistics of the cores of TPUs in one pass over their ops: op metrics of tensor cores, with what
+//! they offload to `SparseCore`s as children (`ConvertTensorCoreDeviceTraceXPlaneToOpMetricsDb`,
+//! `ConvertSparseCoreDeviceTraceXPlaneToOpMetricsDb`), and steps.
 
-use super::event_ops::{EventOpsBuilder, Nesting, OffloadedOps, OpEvent, OpEventReader, OpTable};
+use super::event_ops::{EventOpsBuilder, Nesting, OffloadedOps};
 use super::model::{OpMetricsDb, TpuCoreType};
+use super::op_event::{OpEvent, OpEventReader};
+use super::op_table::OpTable;
+use super::steps::{self, StepEvents, StepOps};
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{PlaneView, Timeline};
 use crate::xplane::schema::{
@@ -14,42 +17,82 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The ops of each tensor core, in the order of the planes.
-pub(super) fn ops_of_tensor_cores(
-    timeline: &Timeline,
-    planes: &[PlaneView<'_>],
-) -> Vec<OpMetricsDb> {
-    let (sparse, tensor): (Vec<_>, Vec<_>) =
-        planes.iter().partition(|plane| sparse_core_id(plane.name()).is_some());
-    let sparse: Vec<_> = sparse.into_par_iter().map(ops_of_sparse_core).collect();
-    let offloaded: OffloadedOps = sparse.into_iter().flatten().collect();
-    tensor.into_par_iter().map(|plane| ops_of_tensor_core(timeline, *plane, &offloaded)).collect()
+/// What to compute of cores.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    /// Op metrics of tensor cores.
+    pub ops: bool,
+    /// Steps.
+    pub steps: bool,
+    /// Steps with the ops of each.
+    pub step_ops: bool,
 }
 
-fn ops_of_tensor_core(
+/// What was computed of cores.
+#[derive(Debug, Default)]
+pub(super) struct Cores {
+    /// The ops of each tensor core, in the order of the planes.
+    pub ops: Vec<OpMetricsDb>,
+    /// The steps of each plane.
+    pub steps: Vec<StepEvents>,
+}
+
+/// Computes what is wanted of the planes of TPUs.
+pub(super) fn of_planes(timeline: &Timeline, planes: &[PlaneView<'_>], wanted: Wanted) -> Cores {
+    let is_sparse = |plane: &PlaneView<'_>| sparse_core_id(plane.name()).is_some();
+    let mut offloaded = OffloadedOps::default();
+    if wanted.ops {
+        let sparse = planes.par_iter().filter(|plane| is_sparse(plane));
+        let sparse: Vec<_> = sparse.map(|plane| ops_of_sparse_core(*plane)).collect();
+        offloaded.extend(sparse.into_iter().flatten());
+    }
+    let of_plane = |plane: &PlaneView<'_>| {
+        if is_sparse(plane) || !wanted.ops {
+            let steps = wanted.steps.then(|| steps::of_device_plane(*plane, wanted.step_ops));
+            return (None, steps);
+        }
+        let (ops, steps) = of_tensor_core(timeline, *plane, wanted, &offloaded);
+        (Some(ops), steps)
+    };
+    let computed: Vec<_> = planes.par_iter().map(of_plane).collect();
+    let mut cores = Cores::default();
+    for (ops, steps) in computed {
+        cores.ops.extend(ops);
+        cores.steps.extend(steps);
+    }
+    cores
+}
+
+fn of_tensor_core(
     timeline: &Timeline,
     plane: PlaneView<'_>,
+    wanted: Wanted,
     offloaded: &OffloadedOps,
-) -> OpMetricsDb {
+) -> (OpMetricsDb, Option<StepEvents>) {
     let reader = OpEventReader::of(plane);
     let mut table = OpTable::new(plane, TpuCoreType::TensorCore);
     let mut ops = EventOpsBuilder::default();
     let mut nesting = Nesting::new();
-    let mut done = |event: &OpEvent, (): &()| ops.add(event, &mut table, offloaded);
+    let mut done =
+        |event: &OpEvent, children_ps| ops.add(event, children_ps, &mut table, offloaded);
+    let mut step_ops = wanted.steps.then(|| StepOps::of(plane, wanted.step_ops)).flatten();
     let (mut first_ps, mut last_ps) = (u64::MAX, 0_u64);
     for line in plane.lines() {
         let is_op_line = is_op_line(line.name());
         if !is_op_line && line.name() != STEP_LINE && line.name() != SPARSE_CORE_STEP_LINE {
             continue;
         }
-        for event in line.events() {
-            let event = reader.read(event);
+        let mut of_line = step_ops.as_mut().filter(|steps| steps.line_index() == line.index());
+        reader.each(line, |event| {
             first_ps = first_ps.min(event.span.begin_ps);
             last_ps = last_ps.max(event.span.end_ps());
-            if is_op_line {
-                nesting.push(event, (), &mut done);
+            if let Some(steps) = &mut of_line {
+                steps.add(&event);
             }
-        }
+            if is_op_line {
+                nesting.push(event.span, event, &mut done);
+            }
+        });
         nesting.flush(&mut done);
     }
     if is_tensor_core_plane(plane.name())
@@ -58,8 +101,12 @@ fn ops_of_tensor_core(
         first_ps = first_ps.min(span.begin_ps);
         last_ps = last_ps.max(span.end_ps());
     }
+    let steps = wanted.steps.then(|| match step_ops {
+        Some(step_ops) => step_ops.finish(),
+        None => steps::of_device_plane(plane, wanted.step_ops),
+    });
     // Without any event this is 1 ps, as in XProf.
-    ops.finish_with_total(last_ps.wrapping_sub(first_ps))
+    (ops.finish_with_total(last_ps.wrapping_sub(first_ps)), steps)
 }
 
 /// A module that a `SparseCore` ran: for which core, started by which op.
@@ -69,14 +116,13 @@ struct Module {
 }
 
 /// The ops of a `SparseCore`, by what started them.
-fn ops_of_sparse_core(plane: &PlaneView<'_>) -> Vec<((u64, u64), Arc<OpMetricsDb>)> {
-    let plane = *plane;
+fn ops_of_sparse_core(plane: PlaneView<'_>) -> Vec<((u64, u64), Arc<OpMetricsDb>)> {
     let modules = modules_of(plane);
     let reader = OpEventReader::of(plane);
     let offloaded = OffloadedOps::default();
     let mut table = OpTable::new(plane, TpuCoreType::SparseCore);
     // Sorted, so that the table meets what is left of each in an order that repeats itself.
-    let mut by_key: BTreeMap<(u64, u64), (EventOpsBuilder, Nesting<()>)> = BTreeMap::new();
+    let mut by_key: BTreeMap<(u64, u64), (EventOpsBuilder, Nesting<OpEvent>)> = BTreeMap::new();
     for line in plane.lines().filter(|line| line.name() == SPARSE_CORE_OP_LINE) {
         let mut modules = modules.iter().peekable();
         for event in line.events() {
@@ -87,12 +133,14 @@ fn ops_of_sparse_core(plane: &PlaneView<'_>) -> Vec<((u64, u64), Arc<OpMetricsDb
                 let (ops, nesting) = by_key
                     .entry(module.key)
                     .or_insert_with(|| (EventOpsBuilder::default(), Nesting::new()));
-                nesting.push(event, (), |event, ()| ops.add(event, &mut table, &offloaded));
+                nesting.push(event.span, event, |event, children_ps| {
+                    ops.add(event, children_ps, &mut table, &offloaded);
+                });
             }
         }
     }
-    let finish = |(key, (mut ops, mut nesting)): (_, (EventOpsBuilder, Nesting<()>))| {
-        nesting.flush(|event, ()| ops.add(event, &mut table, &offloaded));
+    let finish = |(key, (mut ops, mut nesting)): (_, (EventOpsBuilder, Nesting<OpEvent>))| {
+        nesting.flush(|event, children_ps| ops.add(event, children_ps, &mut table, &offloaded));
         let own = modules.iter().filter(|module| module.key == key);
         let total_ps = own.fold(0, |sum: u64, module| sum.wrapping_add(module.span.duration_ps));
         (key, Arc::new(ops.finish_with_total(total_ps)))

@@ -101,6 +101,14 @@ impl<K: Hash + Eq + Clone, V: Cached> Cache<K, V> {
         Some(value)
     }
 
+    /// Keeps a value in the place of the one that is kept for `key`.
+    pub fn put(&self, key: &K, value: V) -> Arc<V> {
+        let value = Arc::new(value);
+        self.take(key);
+        self.keep(key, &value);
+        value
+    }
+
     /// Forgets what `is_stale` says.
     pub fn forget(&self, is_stale: impl Fn(&K) -> bool) {
         let mut state = self.lock();

@@ -190,8 +190,9 @@ impl GroupQueue {
         let mut groups = Vec::with_capacity(line.event_count());
         let mut cursor = Cursor::default();
         let mut present: Option<usize> = None;
+        let spans = line.spans();
         for place in 0..line.event_count() {
-            let span = line.timespan(place);
+            let span = spans.at(place);
             if !present.is_some_and(|at| overlap(self.steps[at].0, span)) {
                 present = cursor.overlapping(&self.steps, span);
             }

@@ -1,6 +1,6 @@
 //! Reading a timeline: planes, lines and events, whether of the file or added.
 
-use super::model::{EventKey, LineData, MetadataIndex, NO_METADATA, PlaneData};
+use super::model::{EventKey, LineData, Mark, MetadataIndex, NO_METADATA, PlaneData};
 use super::stats::{EventStats, MetadataStats, PlaneStats, StatView};
 use super::timespan::Timespan;
 use crate::xplane::schema::{EventType, StatType, is_derived_line_id};
@@ -272,6 +272,19 @@ impl<'a> LineView<'a> {
         metadata_id.is_some_and(|id| self.has_edits() || self.has_file_stat([id]))
     }
 
+    /// The groups that XProf's grouping gave the events; see [`EventView::added_group_id`].
+    pub fn added_groups(self) -> AddedGroups<'a> {
+        AddedGroups { marks: &self.data.marks, groups: &self.plane.data.groups }
+    }
+
+    /// The line as the file has it, where its events are those of the view in their order, with their
+    /// times and all of their stats but marks; [`Self::metadata_indexes`] has their metadata.
+    pub fn plain_file(self) -> Option<Line<'a>> {
+        let is_plain =
+            self.times().is_some() && self.metadata_indexes().is_some() && !self.has_edits();
+        self.file.filter(|_| is_plain)
+    }
+
     /// The places of all events in runs of at most `length`, for tasks of about equal size.
     pub fn runs(self, length: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let count = self.event_count();
@@ -284,16 +297,9 @@ impl<'a> LineView<'a> {
         self.event_of_key(self.data.key_at(place))
     }
 
-    /// The time that the event at a place takes; negative times are huge, as in XProf.
-    #[inline]
-    pub fn timespan(self, place: usize) -> Timespan {
-        match self.times() {
-            Some(times) => Timespan {
-                begin_ps: self.timestamp_ps().wrapping_add(times.offset_ps[place]) as u64,
-                duration_ps: times.duration_ps.get(place) as u64,
-            },
-            None => self.event(place).timespan(),
-        }
+    /// The times of the events, by their places.
+    pub fn spans(self) -> LineSpans<'a> {
+        LineSpans { line: self, times: self.times(), timestamp_ps: self.timestamp_ps() }
     }
 
     /// The events in their present order.
@@ -335,6 +341,44 @@ impl<'a> LineView<'a> {
                 }
             }
         }
+    }
+}
+
+/// The times of the events of a line.
+#[derive(Debug, Clone, Copy)]
+pub struct LineSpans<'a> {
+    line: LineView<'a>,
+    times: Option<&'a Times>,
+    timestamp_ps: i64,
+}
+
+impl LineSpans<'_> {
+    /// When the event at a place takes place; negative times are huge, as in XProf.
+    #[inline]
+    pub fn at(&self, place: usize) -> Timespan {
+        match self.times {
+            Some(times) => Timespan {
+                begin_ps: self.timestamp_ps.wrapping_add(times.offset_ps[place]) as u64,
+                duration_ps: times.duration_ps.get(place) as u64,
+            },
+            None => self.line.event(place).timespan(),
+        }
+    }
+}
+
+/// The groups that were added to the events of a line.
+#[derive(Debug, Clone, Copy)]
+pub struct AddedGroups<'a> {
+    marks: &'a [Mark],
+    groups: &'a [i64],
+}
+
+impl AddedGroups<'_> {
+    /// The group of the event with a key.
+    #[inline]
+    pub fn of(self, key: EventKey) -> Option<i64> {
+        let group = self.marks.get(key as usize)?.group()?;
+        self.groups.get(group).copied()
     }
 }
 
@@ -445,8 +489,7 @@ impl<'a> EventView<'a> {
     /// The group that XProf's grouping gave the event, without reading stats; a group id that the
     /// file has itself is among the stats only.
     pub fn added_group_id(self) -> Option<i64> {
-        let group = self.line.data.mark(self.key).group()?;
-        self.line.plane.data.groups.get(group).copied()
+        self.line.added_groups().of(self.key)
     }
 }
 

@@ -100,8 +100,10 @@ pub struct Profiles {
     /// Those with the older rows of DCN traffic.
     dcn_traces: Cache<FileKey, TraceIndex>,
     programs: Cache<Vec<FileKey>, Programs>,
-    /// Statistics of hosts, part by part.
-    op_stats: Cache<(FileKey, Parts), OpStats>,
+    /// Statistics of hosts, as far as they were asked for.
+    op_stats: Cache<FileKey, OpStats>,
+    /// Parts of them that are being computed.
+    new_op_stats: Cache<(FileKey, Parts), OpStats>,
     /// What is odd about files that were read all the same.
     remarks: Mutex<HashMap<FileKey, String>>,
 }
@@ -123,6 +125,7 @@ impl Profiles {
             dcn_traces: Cache::new(budget / 16),
             programs: Cache::new(budget / 4),
             op_stats: Cache::new(budget / 4),
+            new_op_stats: Cache::new(budget / 4),
             remarks: Mutex::default(),
         }
     }
@@ -186,21 +189,24 @@ impl Profiles {
         })
     }
 
-    /// Parts of the statistics of one host.
+    /// Parts of the statistics of one host. Those that are missing are computed together, for one
+    /// pass over the events serves several.
     pub fn op_stats(&self, file: &HostFile, parts: Parts) -> Result<Arc<OpStats>, ProfileError> {
         let (key, file) = current(file)?;
-        let mut all: Option<Arc<OpStats>> = None;
-        for part in parts.each() {
-            let stats = self.op_stats.get_or_make(&(key.clone(), part), || {
-                let timeline = self.statistics_timeline(&file)?;
-                Ok(OpStats::of_host(&timeline, part))
-            })?;
-            match &mut all {
-                None => all = Some(stats),
-                Some(all) => Arc::make_mut(all).take_parts(&stats),
-            }
+        let known = self.op_stats.get(&key).unwrap_or_default();
+        if known.parts.contains(parts) {
+            return Ok(known);
         }
-        Ok(all.unwrap_or_default())
+        let flight = (key.clone(), parts.without(known.parts));
+        let computed = self.new_op_stats.get_or_make(&flight, || {
+            let timeline = self.statistics_timeline(&file)?;
+            Ok::<_, ProfileError>(OpStats::of_host(&timeline, flight.1))
+        })?;
+        let mut all = OpStats::clone(&computed);
+        all.take_parts(&known);
+        let all = self.op_stats.put(&key, all);
+        self.new_op_stats.take(&flight);
+        Ok(all)
     }
 
     /// Parts of the statistics of a session's hosts together, combined as XProf does.

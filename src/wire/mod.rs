@@ -106,6 +106,11 @@ impl<'a> Reader<'a> {
         Self { bytes, position, depth: 0 }
     }
 
+    /// Goes on at another position, which has to be where a field starts.
+    pub fn go_to(&mut self, position: usize) {
+        self.position = position;
+    }
+
     /// Offset of the next byte to read.
     pub fn position(&self) -> usize {
         self.position
@@ -288,6 +293,14 @@ pub(crate) fn varint_in_eight(bytes: &[u8]) -> Option<(u64, usize)> {
     }
     let length = ends.trailing_zeros() / 8 + 1;
     Some((join_groups_of_seven(word & (u64::MAX >> (64 - 8 * length))), length as usize))
+}
+
+/// How many bytes a varint has that ends within the first eight; `None` as above.
+#[inline(always)]
+pub(crate) fn length_in_eight(bytes: &[u8]) -> Option<usize> {
+    let word = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
+    let ends = !word & 0x8080_8080_8080_8080;
+    (ends != 0).then(|| (ends.trailing_zeros() / 8 + 1) as usize)
 }
 
 /// Drops the continuation bit of each byte and closes the gaps.

@@ -2,6 +2,7 @@
 
 use super::columns::NO_METADATA;
 use super::index::{Line, Space, Span, text};
+use super::usual;
 use crate::wire::{Reader, Value};
 
 /// One event (`XEvent`). Its numbers are in the columns of the line; the stats are decoded when they
@@ -65,6 +66,18 @@ impl<'a> Event<'a> {
     /// The stats, in the order of the file.
     pub fn stats(&self) -> Stats<'a> {
         Stats { space: self.line.plane.space, source: Source::Event(self.fields()) }
+    }
+
+    /// The stats in the order of the file, as numbers; texts are not looked at.
+    #[inline]
+    pub fn numbers_of_stats(&self) -> NumberStats<'a> {
+        let bytes = &self.line.plane.space.bytes;
+        let mut reader = Reader::at(bytes, self.position() as usize);
+        let (start, end) = match reader.length_delimited() {
+            Ok((payload, start)) => (start, start + payload.len()),
+            Err(_) => (0, 0),
+        };
+        NumberStats { event: usual::Message::new(bytes, start, end) }
     }
 
     /// Whether the event has a stat with one of these metadata ids, without decoding any value.
@@ -158,6 +171,64 @@ pub enum StatValue<'a> {
     Ref(u64),
 }
 
+/// A stat where only numbers count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberStat {
+    /// Key into the plane's stat metadata.
+    pub metadata_id: i64,
+    kind: NumberKind,
+    bits: u64,
+}
+
+/// Which field of a stat holds a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NumberKind {
+    Int,
+    Uint,
+    Double,
+    Other,
+}
+
+impl NumberStat {
+    #[inline]
+    pub(super) fn new(metadata_id: i64, kind: NumberKind, bits: u64) -> Self {
+        Self { metadata_id, kind, bits }
+    }
+
+    /// `int64_value`: 0 for any other kind of value.
+    pub fn int(self) -> i64 {
+        if self.kind == NumberKind::Int { self.bits as i64 } else { 0 }
+    }
+
+    /// `uint64_value`: 0 for any other kind of value.
+    pub fn uint(self) -> u64 {
+        if self.kind == NumberKind::Uint { self.bits } else { 0 }
+    }
+
+    /// `double_value`: 0 for any other kind of value.
+    pub fn double(self) -> f64 {
+        if self.kind == NumberKind::Double { f64::from_bits(self.bits) } else { 0.0 }
+    }
+
+    /// `int64_value` or `uint64_value`, whichever is set: 0 for any other kind of value.
+    #[inline]
+    pub fn int_or_uint(self) -> u64 {
+        if matches!(self.kind, NumberKind::Int | NumberKind::Uint) { self.bits } else { 0 }
+    }
+}
+
+impl From<Stat<'_>> for NumberStat {
+    fn from(stat: Stat<'_>) -> Self {
+        let (kind, bits) = match stat.value {
+            StatValue::Int(value) => (NumberKind::Int, value as u64),
+            StatValue::Uint(value) => (NumberKind::Uint, value),
+            StatValue::Double(value) => (NumberKind::Double, value.to_bits()),
+            _ => (NumberKind::Other, 0),
+        };
+        Self { metadata_id: stat.metadata_id, kind, bits }
+    }
+}
+
 impl<'a> Stat<'a> {
     /// Decodes the payload of a stat.
     pub(super) fn decode(payload: &'a [u8]) -> Self {
@@ -176,6 +247,43 @@ impl<'a> Stat<'a> {
             }
         }
         stat
+    }
+}
+
+/// Iterates over the stats of an event in the order of the file, as numbers.
+#[derive(Debug, Clone)]
+pub struct NumberStats<'a> {
+    event: usual::Message<'a>,
+}
+
+impl Iterator for NumberStats<'_> {
+    type Item = NumberStat;
+
+    #[inline]
+    fn next(&mut self) -> Option<NumberStat> {
+        if let Some(stat) = self.event.next_stat() {
+            let integer = usual::stat_integer(stat);
+            return Some(integer.unwrap_or_else(|| Stat::decode(stat.rest()).into()));
+        }
+        if self.event.is_at_end() { None } else { self.next_unusual() }
+    }
+}
+
+impl NumberStats<'_> {
+    /// Goes over fields that are not written as usual to the next stat.
+    #[cold]
+    fn next_unusual(&mut self) -> Option<NumberStat> {
+        loop {
+            let mut reader = Reader::new(self.event.rest());
+            let field = reader.next_field().ok().flatten()?;
+            self.event.skip(reader.position());
+            if let (4, Value::Bytes(payload, _)) = field {
+                return Some(Stat::decode(payload).into());
+            }
+            if let Some(stat) = self.event.next_stat() {
+                return Some(Stat::decode(stat.rest()).into());
+            }
+        }
     }
 }
 

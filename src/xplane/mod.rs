@@ -14,7 +14,7 @@ pub mod schema;
 mod usual;
 
 pub use columns::{Durations, NO_METADATA, Times};
-pub use event::{Event, Stat, StatValue, Stats};
+pub use event::{Event, NumberStat, NumberStats, Stat, StatValue, Stats};
 pub use index::{Line, Plane, Space, Span};
 pub use merge::merge;
 pub use metadata::{EventMetadata, EventMetadataTable, StatMetadata, StatMetadataTable};

@@ -258,6 +258,10 @@ fn parse_line(message: &Message<'_>) -> Parsed<LineIndex> {
     let is_wide = message.bytes.len() > u32::MAX as usize;
     let mut reader = message.reader();
     loop {
+        if !is_wide {
+            let next = usual::note_events(message.bytes, reader.position(), &mut offsets);
+            reader.go_to(next);
+        }
         let tag = reader.position();
         let Some(field) = message.next(&mut reader)? else { break };
         match field {
@@ -319,7 +323,11 @@ fn read_events(line: &Message<'_>, positions: Positions) -> Parsed<(EventColumns
             let prefix = (positions.get(first + at) - line.base) as usize;
             let mut reader = Reader::at(line.bytes, prefix);
             let (bytes, offset) = reader.length_delimited().map_err(|error| line.fail(error))?;
-            let numbers = read_event(&line.child("XEvent", bytes, offset), &mut run)?;
+            let usual = usual::Message::new(line.bytes, offset, offset + bytes.len());
+            let numbers = match usual::read_event(usual, |id| run.note_stat(id)) {
+                Some(numbers) => numbers,
+                None => read_any_event(&line.child("XEvent", bytes, offset), &mut run)?,
+            };
             *metadata = u32::try_from(numbers.metadata_id).unwrap_or(UNUSUAL_ID);
             *offset_ps = numbers.offset_ps;
             run.duration_ps.push(numbers.duration_ps);
@@ -396,16 +404,7 @@ impl Run {
     }
 }
 
-/// Checks an event and returns its numbers.
-#[inline]
-fn read_event(message: &Message<'_>, run: &mut Run) -> Parsed<Numbers> {
-    match usual::read_event(message.bytes, |id| run.note_stat(id)) {
-        Some(numbers) => Ok(numbers),
-        None => read_any_event(message, run),
-    }
-}
-
-/// The same for an event that is written in any way.
+/// Checks an event that is written in any way and returns its numbers.
 #[cold]
 fn read_any_event(message: &Message<'_>, run: &mut Run) -> Parsed<Numbers> {
     let mut numbers = Numbers::default();

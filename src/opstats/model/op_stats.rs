@@ -42,9 +42,10 @@ impl Parts {
         self.0 & parts.0 == parts.0
     }
 
-    /// The parts one by one.
-    pub fn each(self) -> impl Iterator<Item = Self> {
-        (0..u16::BITS).map(|bit| Self(1 << bit)).filter(move |&part| self.contains(part))
+    /// These parts but `others`.
+    #[must_use]
+    pub fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
     }
 }
 

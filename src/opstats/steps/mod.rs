@@ -22,7 +22,8 @@ pub use duty_cycle::of_host as duty_cycle;
 pub use event_fractions::EventFractions;
 pub use event_type::{EventType, STEP_PARTS};
 pub use generic::DEFAULT_LOCAL_CORE_ID;
-pub use step_events::SPARSE_CORE_INDEX_START;
+pub use step_events::{SPARSE_CORE_INDEX_START, StepEvents};
+pub use tpu::{StepOps, step_events as of_device_plane};
 pub use tpu_details::{TpuStepDetails, details_of as tpu_step_details};
 
 use super::db_builder::OpMetricsDbBuilder;
@@ -33,21 +34,21 @@ use crate::xplane::schema::{
 };
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use step_events::StepEvents;
 
-/// The steps of a host; `cores` are its cores by plane id. On TPUs the ops of each step are there
-/// where they are wanted.
-pub fn of_host(timeline: &Timeline, cores: &BTreeMap<u32, CoreDetails>, with_ops: bool) -> Steps {
+/// The steps of a host; `cores` are its cores by plane id, `per_plane` the steps of its TPU planes.
+pub(super) fn of_host(
+    timeline: &Timeline,
+    cores: &BTreeMap<u32, CoreDetails>,
+    per_plane: Vec<StepEvents>,
+) -> Steps {
     let tpus: Vec<PlaneView<'_>> = timeline.planes_with_prefix(TPU_PLANE_PREFIX).collect();
     if tpus.is_empty() {
         let gpus: Vec<PlaneView<'_>> = timeline.planes_with_prefix(GPU_PLANE_PREFIX).collect();
         return of_gpus_or_host(timeline, gpus);
     }
     let host = timeline.plane_named(HOST_THREADS_PLANE);
-    let per_core: Vec<StepEvents> =
-        tpus.par_iter().map(|plane| tpu::step_events(*plane, with_ops)).collect();
     let mut steps = StepEvents::new();
-    for core in per_core.into_iter().filter(|core| !core.is_empty()) {
+    for core in per_plane.into_iter().filter(|core| !core.is_empty()) {
         step_events::intersect(&mut steps, core);
     }
     let (mut step_db, precision_stats) = tpu_database::step_database(steps);

@@ -5,22 +5,28 @@ use super::merge::Survey;
 use super::sort_lines;
 use super::tensor_core::Recipe;
 use crate::timeline::timespan::Timespan;
-use crate::timeline::{PlaneView, Timeline};
+use crate::timeline::{LineView, PlaneView, Timeline};
+use crate::xplane::NO_METADATA;
 use crate::xplane::schema::{
     StatType, THREAD_ID_SOURCE, THREAD_ID_TF_NAME_SCOPE, THREAD_ID_TF_OP, is_tensor_core_plane,
 };
+use rayon::prelude::*;
 use std::collections::HashSet;
 
 /// Whether statistics can do without the derived lines of all cores.
 pub(super) fn is_possible(timeline: &Timeline) -> bool {
-    timeline.planes().filter(|plane| is_tensor_core_plane(plane.name())).all(can_do_without)
+    let planes: Vec<PlaneView<'_>> = timeline.planes().collect();
+    let cores = planes.into_par_iter().filter(|plane| is_tensor_core_plane(plane.name()));
+    cores.all(can_do_without)
 }
 
 /// Leaves the lines of cores as deriving does, save what is derived.
 pub(super) fn finish(timeline: &mut Timeline, cores: &[usize]) {
-    for &core in cores {
-        let lines = timeline.plane(core).lines();
-        let sorted: Vec<bool> = lines.map(|line| Survey::of(line, &[false]).is_sorted).collect();
+    let lines = |core: &usize| timeline.plane(*core).lines().collect::<Vec<_>>();
+    let is_sorted = |line: &LineView<'_>| Survey::of(*line, &[false]).is_sorted;
+    let sorted: Vec<Vec<bool>> =
+        cores.par_iter().map(|core| lines(core).par_iter().map(is_sorted).collect()).collect();
+    for (&core, sorted) in cores.iter().zip(sorted) {
         sort_lines(timeline, core, &sorted);
         timeline.remove_empty_lines(core);
     }
@@ -54,14 +60,18 @@ pub(crate) fn framework_span(plane: PlaneView<'_>) -> Option<Timespan> {
     let (mut begin_ps, mut end_ps) = (u64::MAX, 0);
     for line in plane.lines() {
         let says_async = line.has_file_stat(is_async_ids.iter().copied());
-        for event in line.events() {
-            let Some(Some(recipe)) = ops.get(event.metadata_index() as usize) else { continue };
-            let span = event.timespan();
+        let (spans, metadata) = (line.spans(), line.metadata_indexes());
+        for place in 0..line.event_count() {
+            let known =
+                metadata.map(|indexes| indexes[place]).filter(|&index| index != NO_METADATA);
+            let index = known.unwrap_or_else(|| line.event(place).metadata_index());
+            let Some(Some(recipe)) = ops.get(index as usize) else { continue };
+            let span = spans.at(place);
             if span.begin_ps >= begin_ps && span.end_ps() <= end_ps {
                 continue;
             }
             // What an event says itself goes before what its metadata says.
-            let own = event.file().filter(|_| says_async).and_then(|file| {
+            let own = says_async.then(|| line.event(place).file()).flatten().and_then(|file| {
                 file.stats().filter(|stat| is_async_ids.contains(&stat.metadata_id)).last()
             });
             let own = own.map(|stat| plane.resolve(stat).int_or_uint_value() != 0);

@@ -58,6 +58,10 @@ const CONTEXT_STATS: [StatType; 8] = [
     StatType::CorrelationId,
 ];
 
+/// Those of them that link events to one another.
+const LINK_STATS: [StatType; 4] =
+    [StatType::ProducerType, StatType::ProducerId, StatType::ConsumerType, StatType::ConsumerId];
+
 /// One line, before it is known where its nodes start.
 struct Grown {
     line: ForestLine,
@@ -247,22 +251,18 @@ impl<'a> PlaneFacts<'a> {
             grown.line.end.push(place + 1);
             spans.push(event.timespan());
         }
+        let links = LINK_STATS.into_iter().flat_map(|stat| self.plane.stat_ids(stat));
+        let links: Vec<i64> = links.collect();
         for line in self.plane.lines().filter(|line| line.index() != steps.index()) {
-            let has_contexts = self.has_contexts(line);
-            if has_contexts || line.has_edits() {
-                self.delegate(line, has_contexts, &spans, &mut grown);
+            let has_links = line.has_file_stat(links.iter().copied());
+            if has_links || line.has_edits() {
+                self.delegate(line, has_links, &spans, &mut grown);
             }
         }
         grown
     }
 
-    fn delegate(
-        &self,
-        line: LineView<'a>,
-        has_contexts: bool,
-        spans: &[Timespan],
-        grown: &mut Grown,
-    ) {
+    fn delegate(&self, line: LineView<'a>, has_links: bool, spans: &[Timespan], grown: &mut Grown) {
         let mut parent = 0;
         for event in line.events() {
             let span = event.timespan();
@@ -271,7 +271,7 @@ impl<'a> PlaneFacts<'a> {
             }
             let Some(step) = spans.get(parent) else { break };
             if step.includes(span) {
-                let stats = self.stats(event, has_contexts);
+                let stats = self.stats(event, has_links);
                 grown.contexts.extend(ContextEntry::of(parent as u32, &stats.context()));
             }
         }

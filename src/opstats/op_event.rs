@@ -1,0 +1,301 @@
+//! The events of a core's op line with what their stats say, decoded once for all statistics.
+
+use super::model::AllReduceInfo;
+use crate::timeline::timespan::Timespan;
+use crate::timeline::{AddedGroups, EventView, LineView, PlaneView};
+use crate::xplane::schema::StatType;
+use crate::xplane::{Line, NO_METADATA, NumberStat, Times};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Name of the stat that holds an event's energy, which is not among XProf's well-known stats.
+const VDD_ENERGY: &str = "vdd_energy_j";
+
+/// Events that one task decodes: as many as stay in a core's cache until they are used.
+const EVENTS_PER_TASK: usize = 1 << 13;
+
+/// An event of an op line with its time on the device.
+#[derive(Debug, Clone)]
+pub(super) struct OpEvent {
+    /// Time on the device where the profiler says so, else of the event.
+    pub span: Timespan,
+    /// Duration of the event itself, picoseconds.
+    pub duration_ps: u64,
+    /// The step that the event belongs to.
+    pub group_id: Option<i64>,
+    /// Index of the event's metadata.
+    pub metadata: u32,
+    numbers: Option<Arc<EventNumbers>>,
+}
+
+impl OpEvent {
+    /// What else the stats say; `None` where they say no more.
+    pub fn numbers(&self) -> Option<&EventNumbers> {
+        self.numbers.as_deref()
+    }
+}
+
+/// What an event's stats say of its op, beside its time; few events have any of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct EventNumbers {
+    pub occurrences: i64,
+    pub min_duration_ps: Option<i64>,
+    pub dma_stall_ps: u64,
+    pub time_scale: Option<f64>,
+    pub offload_core: Option<u64>,
+    pub offload_start: Option<i64>,
+    pub vdd_energy_j: Option<f64>,
+    pub bytes_accessed: u64,
+    pub flops: u64,
+    pub flops_v2: f64,
+    pub model_flops: u64,
+    pub model_flops_v2: f64,
+    all_reduce: Option<u64>,
+    all_reduce_id: Option<u64>,
+    /// The collective that the event is; its bytes are 0, for its metadata says them.
+    pub collective: Option<AllReduceInfo>,
+}
+
+impl EventNumbers {
+    fn add(&mut self, role: Role, number: NumberStat) {
+        let int_or_uint = number.int_or_uint();
+        match role {
+            Role::GroupId | Role::DeviceOffset | Role::DeviceDuration => {}
+            Role::TimeScale => _ = self.time_scale.get_or_insert(number.double()),
+            Role::OffloadCore => _ = self.offload_core.get_or_insert(number.uint()),
+            Role::OffloadStart => _ = self.offload_start.get_or_insert(number.int()),
+            Role::AllReduce => _ = self.all_reduce.get_or_insert(int_or_uint),
+            Role::AllReduceId => _ = self.all_reduce_id.get_or_insert(int_or_uint),
+            Role::MinDuration => self.min_duration_ps = Some(number.int()),
+            Role::DmaStall => self.dma_stall_ps = number.int() as u64,
+            Role::VddEnergy => {
+                self.vdd_energy_j = Some(self.vdd_energy_j.unwrap_or(0.0) + number.double());
+            }
+            Role::BytesAccessed => {
+                self.bytes_accessed = self.bytes_accessed.wrapping_add(int_or_uint);
+            }
+            Role::Flops => {
+                self.flops = self.flops.wrapping_add(int_or_uint);
+                self.flops_v2 += int_or_uint as f64;
+            }
+            Role::ModelFlops => {
+                self.model_flops = self.model_flops.wrapping_add(int_or_uint);
+                self.model_flops_v2 += int_or_uint as f64;
+            }
+        }
+    }
+}
+
+/// What a stat of an event means here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    GroupId,
+    DeviceOffset,
+    DeviceDuration,
+    MinDuration,
+    DmaStall,
+    TimeScale,
+    OffloadCore,
+    OffloadStart,
+    VddEnergy,
+    BytesAccessed,
+    Flops,
+    ModelFlops,
+    AllReduce,
+    AllReduceId,
+}
+
+/// Reads the events of a plane's op lines.
+#[derive(Debug)]
+pub(super) struct OpEventReader {
+    /// The stats that count, by metadata id; those that most events have come first.
+    roles: Vec<(i64, Role)>,
+    group_ids: Vec<i64>,
+}
+
+impl OpEventReader {
+    pub fn of(plane: PlaneView<'_>) -> Self {
+        // Where XProf asks for one stat, the first metadata of the type is meant; where it goes
+        // through all, every one.
+        let asked = [
+            (StatType::DeviceOffsetPs, Role::DeviceOffset),
+            (StatType::DeviceDurationPs, Role::DeviceDuration),
+            (StatType::GroupId, Role::GroupId),
+            (StatType::TimeScaleMultiplier, Role::TimeScale),
+            (StatType::OffloadCoreId, Role::OffloadCore),
+            (StatType::TcOffloadStartId, Role::OffloadStart),
+            (StatType::AllReduceUniqueId, Role::AllReduce),
+            (StatType::AllReduceId, Role::AllReduceId),
+        ];
+        let all = [
+            (StatType::MinDurationPs, Role::MinDuration),
+            (StatType::DmaStallDurationPs, Role::DmaStall),
+            (StatType::BytesAccessed, Role::BytesAccessed),
+            (StatType::Flops, Role::Flops),
+            (StatType::ModelFlops, Role::ModelFlops),
+        ];
+        let mut roles = Vec::new();
+        for (stat, role) in asked {
+            roles.extend(plane.stat_id(stat).map(|id| (id, role)));
+        }
+        for (stat, role) in all {
+            roles.extend(plane.stat_ids(stat).map(|id| (id, role)));
+        }
+        let file = plane.file();
+        let names = file.stat_metadata().iter(file.space());
+        let energy = names.filter(|stat| stat.name() == VDD_ENERGY);
+        roles.extend(energy.map(|stat| (stat.key(), Role::VddEnergy)));
+        Self { roles, group_ids: plane.stat_ids(StatType::GroupId).collect() }
+    }
+
+    /// Hands on all events of a line in their order. They are decoded some thousands at a time, on
+    /// all cores.
+    pub fn each(&self, line: LineView<'_>, mut visit: impl FnMut(OpEvent)) {
+        let plain = self.plain_line(line);
+        let runs: Vec<_> = line.runs(EVENTS_PER_TASK).collect();
+        for runs in runs.chunks(rayon::current_num_threads()) {
+            let decode =
+                |places: &Range<usize>| self.read_run(line, plain.as_ref(), places.clone());
+            let decoded: Vec<Vec<OpEvent>> = runs.par_iter().map(decode).collect();
+            decoded.into_iter().flatten().for_each(&mut visit);
+        }
+    }
+
+    /// The line as columns, where its events can be read without looking for what was added.
+    fn plain_line<'a>(&self, line: LineView<'a>) -> Option<PlainLine<'a>> {
+        let has_groups = line.has_file_stat(self.group_ids.iter().copied());
+        let roles =
+            self.roles.iter().filter(|(id, _)| line.has_file_stat([*id])).copied().collect();
+        let plain = PlainLine {
+            file: line.plain_file()?,
+            times: line.times()?,
+            metadata: line.metadata_indexes()?,
+            groups: line.added_groups(),
+            roles,
+        };
+        (!has_groups).then_some(plain)
+    }
+
+    fn read_run(
+        &self,
+        line: LineView<'_>,
+        plain: Option<&PlainLine<'_>>,
+        places: Range<usize>,
+    ) -> Vec<OpEvent> {
+        let Some(plain) = plain else {
+            return places.map(|place| self.read(line.event(place))).collect();
+        };
+        let timestamp_ps = line.timestamp_ps();
+        let read = |place: usize| {
+            let mut decoding =
+                Decoding { group_id: plain.groups.of(place as u32), ..Decoding::default() };
+            let event = plain.file.event(place);
+            if !plain.roles.is_empty() {
+                for stat in event.numbers_of_stats() {
+                    if let Some(role) = role_of(&plain.roles, stat.metadata_id) {
+                        decoding.note(role, stat);
+                    }
+                }
+            }
+            decoding.note_occurrences(event.occurrences());
+            let metadata = match plain.metadata[place] {
+                NO_METADATA => line.event(place).metadata_index(),
+                index => index,
+            };
+            let own = Timespan {
+                begin_ps: timestamp_ps.wrapping_add(plain.times.offset_ps[place]) as u64,
+                duration_ps: plain.times.duration_ps.get(place) as u64,
+            };
+            decoding.finish(own, metadata)
+        };
+        places.map(read).collect()
+    }
+
+    /// Reads one event.
+    pub fn read(&self, event: EventView<'_>) -> OpEvent {
+        let mut decoding = Decoding::default();
+        let mut stats = event.stats();
+        while let Some(stat) = stats.next_plain() {
+            if let Some(role) = role_of(&self.roles, stat.metadata_id) {
+                decoding.note(role, stat.into());
+            }
+        }
+        decoding.note_occurrences(event.occurrences());
+        decoding.finish(event.timespan(), event.metadata_index())
+    }
+}
+
+#[inline]
+fn role_of(roles: &[(i64, Role)], id: i64) -> Option<Role> {
+    roles.iter().find(|(known, _)| *known == id).map(|(_, role)| *role)
+}
+
+/// A line of the file whose events are as the file has them.
+struct PlainLine<'a> {
+    file: Line<'a>,
+    times: &'a Times,
+    metadata: &'a [u32],
+    groups: AddedGroups<'a>,
+    /// The stats that count, of those that its events have.
+    roles: Vec<(i64, Role)>,
+}
+
+/// An event while its stats are read.
+#[derive(Default)]
+struct Decoding {
+    offset_ps: Option<u64>,
+    device_duration_ps: Option<u64>,
+    group_id: Option<i64>,
+    numbers: Option<EventNumbers>,
+}
+
+impl Decoding {
+    #[inline]
+    fn note(&mut self, role: Role, number: NumberStat) {
+        let value = number.int_or_uint();
+        match role {
+            Role::DeviceOffset => _ = self.offset_ps.get_or_insert(value),
+            Role::DeviceDuration => _ = self.device_duration_ps.get_or_insert(value),
+            Role::GroupId => _ = self.group_id.get_or_insert(value as i64),
+            role => self.note_more(role, number),
+        }
+    }
+
+    #[inline(never)]
+    fn note_more(&mut self, role: Role, number: NumberStat) {
+        self.numbers.get_or_insert_default().add(role, number);
+    }
+
+    #[inline]
+    fn note_occurrences(&mut self, occurrences: Option<i64>) {
+        if let Some(occurrences) = occurrences {
+            self.numbers.get_or_insert_default().occurrences = occurrences;
+        }
+    }
+
+    #[inline]
+    fn finish(self, own: Timespan, metadata: u32) -> OpEvent {
+        let span = match self.offset_ps.zip(self.device_duration_ps) {
+            Some((begin_ps, duration_ps)) => Timespan { begin_ps, duration_ps },
+            None => own,
+        };
+        let (group_id, duration_ps) = (self.group_id, own.duration_ps);
+        let numbers = if self.numbers.is_some() { self.finish_numbers(own) } else { None };
+        OpEvent { span, duration_ps, group_id, metadata, numbers }
+    }
+
+    #[inline(never)]
+    fn finish_numbers(self, own: Timespan) -> Option<Arc<EventNumbers>> {
+        let mut numbers = self.numbers?;
+        numbers.collective = numbers.all_reduce.map(|id| {
+            let start_time_ps = self.offset_ps.unwrap_or(own.begin_ps);
+            let end_time_ps = self
+                .device_duration_ps
+                .map_or(own.end_ps(), |duration_ps| start_time_ps.wrapping_add(duration_ps));
+            let all_reduce_id = numbers.all_reduce_id.unwrap_or_default();
+            AllReduceInfo { id, all_reduce_id, start_time_ps, end_time_ps, byte_size: 0 }
+        });
+        Some(Arc::new(numbers))
+    }
+}

@@ -1,0 +1,182 @@
+//! What the metadata of a TPU's events says of their ops (`SetOpMetadataFromHloEventMetadata`).
+//!
+//! Ops are told apart by program and symbol, which the metadata of events says; so what an op is
+//! and costs is read once for each metadata.
+
+use super::model::{
+    CUSTOM_CALL, MemoryAccessed, MemoryOperation, OpInfo, OpMetrics, OpMetricsDb, TpuCoreType,
+};
+use crate::timeline::{EventMetadataView, PlaneView};
+use crate::wire::{Reader, Value};
+use crate::xplane::schema::StatType;
+use crate::xplane::{NO_METADATA, StatValue};
+use std::sync::Arc;
+
+/// How many ops inside ops are read for one op; a profile that names an op inside itself would
+/// else never end.
+const MAX_CHILDREN: usize = 10_000;
+/// How deep ops inside ops are read.
+const MAX_DEPTH: usize = 50;
+
+/// The symbol of a program as a whole.
+const ROOT_SYMBOL: u64 = 0;
+
+/// What the metadata of events says of their op.
+#[derive(Debug, Clone)]
+pub(super) struct Described {
+    /// The op with what one execution costs; times are 0.
+    pub op: OpMetrics,
+    pub is_custom_call: bool,
+    /// Program and symbol; `None` where events of this metadata are no ops.
+    key: Option<(u64, u64)>,
+}
+
+impl Described {
+    fn of(metadata: EventMetadataView<'_>, core_type: TpuCoreType) -> Self {
+        let mut key = (None, None);
+        for stat in metadata.stats() {
+            match stat.stat_type {
+                Some(StatType::ProgramId) => key.0 = Some(stat.int_or_uint_value()),
+                Some(StatType::SymbolId) => key.1 = Some(stat.int_or_uint_value()),
+                _ => {}
+            }
+        }
+        let key = match key {
+            (Some(program), Some(symbol)) if symbol != ROOT_SYMBOL => Some((program, symbol)),
+            _ => None,
+        };
+        let mut op = match key {
+            Some(_) => op_of_metadata(metadata, 0, &mut MAX_CHILDREN.clone()),
+            None => OpMetrics::default(),
+        };
+        op.core_type = core_type;
+        op.num_cores = 1;
+        Self { is_custom_call: &*op.category == CUSTOM_CALL, op, key }
+    }
+}
+
+/// What an op is and what one execution costs (`SetOpMetadataFromHloEventMetadata`). At most
+/// `budget` ops inside it are read.
+fn op_of_metadata(metadata: EventMetadataView<'_>, depth: usize, budget: &mut usize) -> OpMetrics {
+    let mut info = OpInfo::default();
+    let mut op = OpMetrics::default();
+    if metadata.display_name().is_empty() {
+        info.name = metadata.name().into();
+    } else {
+        info.name = metadata.display_name().into();
+        info.long_name = metadata.name().into();
+    }
+    for stat in metadata.stats() {
+        let Some(stat_type) = stat.stat_type else { continue };
+        let number = stat.int_or_uint_value();
+        match stat_type {
+            StatType::ProgramId => info.hlo_module_id = number,
+            StatType::HloCategory => info.category = stat.str_value().into(),
+            StatType::TfOp => info.provenance = stat.str_value().into(),
+            StatType::DeduplicatedName => info.deduplicated_name = stat.str_value().into(),
+            StatType::Flops => (op.flops, op.flops_v2) = (number, number as f64),
+            StatType::ModelFlops => (op.model_flops, op.model_flops_v2) = (number, number as f64),
+            StatType::BytesAccessed => op.bytes_accessed = number,
+            StatType::MemoryAccessBreakdown => {
+                let bytes = if let StatValue::Bytes(bytes) = stat.value { bytes } else { &[] };
+                if let Some(breakdown) = memory_access_breakdown(bytes) {
+                    op.memory_accessed_breakdown = breakdown;
+                }
+            }
+            StatType::SourceInfo => {
+                let source = info.source_info.get_or_insert_default();
+                if let Some((file, line)) = file_and_line(stat.str_value()) {
+                    (source.file_name, source.line_number) = (file.into(), line);
+                }
+            }
+            StatType::SourceStack => {
+                let source = info.source_info.get_or_insert_default();
+                source.stack_frame = stat.str_value().into();
+            }
+            _ => {}
+        }
+    }
+    op.info = Arc::new(info);
+    if depth < MAX_DEPTH && !metadata.children().is_empty() {
+        let mut children = OpMetricsDb::default();
+        for child in metadata.child_metadata() {
+            if *budget == 0 {
+                break;
+            }
+            *budget -= 1;
+            let child = op_of_metadata(child, depth + 1, budget);
+            children.metrics.push(OpMetrics { occurrences: 1, ..child });
+        }
+        op.children = Some(Arc::new(children));
+    }
+    op
+}
+
+/// `MemoryAccessBreakdown`; `None` where it cannot be read.
+fn memory_access_breakdown(bytes: &[u8]) -> Option<Vec<MemoryAccessed>> {
+    let mut breakdown = Vec::new();
+    let mut reader = Reader::new(bytes);
+    while let Some((field, value)) = reader.next_field().ok()? {
+        let (1, Value::Bytes(bytes, _)) = (field, value) else { continue };
+        let mut access = MemoryAccessed::default();
+        let mut reader = Reader::nested(bytes, 1);
+        while let Some((field, value)) = reader.next_field().ok()? {
+            match (field, value) {
+                (1, Value::Varint(value)) => {
+                    access.operation = match value {
+                        1 => MemoryOperation::Read,
+                        2 => MemoryOperation::Write,
+                        _ => MemoryOperation::Unknown,
+                    }
+                }
+                (2, Value::Varint(value)) => access.memory_space = value,
+                (3, Value::Varint(value)) => access.bytes_accessed = value,
+                _ => {}
+            }
+        }
+        breakdown.push(access);
+    }
+    Some(breakdown)
+}
+
+/// `file:line`, the line as C++'s `SimpleAtoi` reads it.
+fn file_and_line(text: &str) -> Option<(&str, i32)> {
+    let (file, line) = text.split_once(':')?;
+    let line = line.trim_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
+    Some((file, line.parse().ok()?))
+}
+
+/// The ops of a plane by metadata, each read when it is first met.
+#[derive(Debug)]
+pub(super) struct OpTable<'a> {
+    plane: PlaneView<'a>,
+    core_type: TpuCoreType,
+    described: Vec<Option<Described>>,
+}
+
+impl<'a> OpTable<'a> {
+    /// An empty table; `core_type` is what XProf says of the ops, `Unknown` for those of steps.
+    pub fn new(plane: PlaneView<'a>, core_type: TpuCoreType) -> Self {
+        Self { plane, core_type, described: Vec::new() }
+    }
+
+    /// What XProf says of the ops.
+    pub fn core_type(&self) -> TpuCoreType {
+        self.core_type
+    }
+
+    /// What events of a metadata are; `None` where they are no ops.
+    pub fn get(&mut self, metadata: u32) -> Option<(&Described, (u64, u64))> {
+        if metadata == NO_METADATA {
+            return None;
+        }
+        let index = metadata as usize;
+        if self.described.len() <= index {
+            self.described.resize_with(index + 1, || None);
+        }
+        let described = self.described[index].get_or_insert_with(|| {
+            Described::of(self.plane.event_metadata_at(metadata), self.core_type)
+        });
+        described.key.map(|key| (&*described, key))
+    }
+}
