@@ -57,6 +57,15 @@ pub struct Device {
     pub resources: BTreeMap<u32, String>,
 }
 
+impl Device {
+    /// Gives the thread of a line its name; a line without events or of counters has none.
+    pub(super) fn name_thread(&mut self, line: LineView<'_>) {
+        if line.event_count() > 0 && line.name() != COUNTER_LINE {
+            self.resources.insert(line.display_id() as u32, line.display_name().to_owned());
+        }
+    }
+}
+
 /// From the first start to the last end, picoseconds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
@@ -417,10 +426,7 @@ fn plan(
             if line.event_count() == 0 {
                 continue;
             }
-            if line.name() != COUNTER_LINE {
-                let id = line.display_id() as u32;
-                device.resources.insert(id, line.display_name().to_owned());
-            }
+            device.name_thread(line);
             tasks.extend(line.runs(EVENTS_PER_TASK).map(|places| Task {
                 device: device_id,
                 plane: plane_index,
@@ -435,7 +441,7 @@ fn plan(
 
 /// The planes that XProf shows, in its order, with the device ids that it gives them; planes
 /// without lines are left out.
-fn conversions(timeline: &Timeline) -> Vec<(u32, u32)> {
+pub(super) fn conversions(timeline: &Timeline) -> Vec<(u32, u32)> {
     const FIRST_DEVICE: u32 = 1;
     const LAST_DEVICE: u32 = 500;
     const FIRST_CUSTOM_DEVICE: u32 = 501;

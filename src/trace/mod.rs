@@ -84,6 +84,6 @@ fn parts<'a>(
 /// Answers `trace_viewer` with `format=pb` about one host.
 pub fn answer_legacy_protobuf(index: &TraceIndex) -> Result<Vec<u8>, TraceError> {
     let selection = legacy_order::all_events(index);
-    let parts = [HostPart { index, selection, first_device: 0 }];
-    protobuf::write_without_details(&parts).map_err(TraceError::Compression)
+    let part = HostPart { index, selection, first_device: 0 };
+    protobuf::write_legacy(part).map_err(TraceError::Compression)
 }
