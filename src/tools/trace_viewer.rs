@@ -34,7 +34,7 @@ pub fn answer_legacy(request: &Request<'_>) -> Result<Answer, ToolError> {
         return Err(ToolError::NoData(format!("one host is shown at a time, not {count}")));
     };
     if request.param("event_name").is_none() && request.param("format") == Some("pb") {
-        let body = trace::answer_legacy_protobuf(request.profiles.trace(file)?.as_ref())
+        let body = trace::answer_legacy_protobuf(request.profiles.timeline(file)?, &file.host)
             .map_err(|error| ToolError::NoData(error.to_string()))?;
         return Ok(Answer { body, content_type: PROTOBUF, reason: None });
     }

@@ -24,6 +24,12 @@ const LATEST_PS: u64 = u64::MAX / 2;
 /// The line whose events are counters.
 const COUNTER_LINE: &str = "_counters_";
 
+/// Lines that the older viewer leaves out start with this.
+const HIDDEN_LINE_PREFIX: &str = "counters_";
+
+/// The row id that XProf takes for none: events of such a line are shown as counters.
+const NO_RESOURCE: u32 = u32::MAX;
+
 /// How many events of a line one task looks at.
 const EVENTS_PER_TASK: usize = 1 << 16;
 
@@ -48,6 +54,16 @@ pub struct TraceIndex {
     pub(super) levels: Mutex<Option<Arc<super::levels::Levels>>>,
 }
 
+/// Which of XProf's two ways of putting events into tracks is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// That of `trace_viewer@`.
+    Streaming,
+    /// That of the protobuf form of the older `trace_viewer`: counters have the names that are
+    /// shown and no durations, and some lines are left out.
+    Older,
+}
+
 /// A process of the page.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Device {
@@ -55,15 +71,6 @@ pub struct Device {
     pub name: String,
     /// Names of threads by id.
     pub resources: BTreeMap<u32, String>,
-}
-
-impl Device {
-    /// Gives the thread of a line its name; a line without events or of counters has none.
-    pub(super) fn name_thread(&mut self, line: LineView<'_>) {
-        if line.event_count() > 0 && line.name() != COUNTER_LINE {
-            self.resources.insert(line.display_id() as u32, line.display_name().to_owned());
-        }
-    }
 }
 
 /// From the first start to the last end, picoseconds.
@@ -295,7 +302,7 @@ struct Task {
 
 impl TraceIndex {
     /// Puts the events of a timeline into tracks; `hostname` goes before the names of the planes.
-    pub fn build(timeline: Arc<Timeline>, hostname: &str) -> Self {
+    pub fn build(timeline: Arc<Timeline>, hostname: &str, form: Form) -> Self {
         let conversions = conversions(&timeline);
         let mut planes = vec![PlaneFacts::default(); timeline.planes().len()];
         let mut search_frames = vec![false; planes.len()];
@@ -305,16 +312,16 @@ impl TraceIndex {
             planes[plane as usize] = PlaneFacts::of(view);
             search_frames[plane as usize] = has_marks || frames::lie_in_events(view);
         }
-        let (devices, tasks) = plan(&timeline, &conversions, hostname);
+        let (devices, tasks) = plan(&timeline, &conversions, hostname, form);
         let look = |task: &Task| {
             let plane = task.plane as usize;
-            look_at(&timeline, task, &planes[plane], search_frames[plane])
+            look_at(&timeline, task, &planes[plane], search_frames[plane], form)
         };
         let skim = |task: &Task| {
             let line = timeline.plane(task.plane as usize).line(task.line as usize);
             let facts = &planes[task.plane as usize];
             let is_plain = !search_frames[task.plane as usize]
-                && line.name() != COUNTER_LINE
+                && Kind::of(line, form) == Kind::Row
                 && !(facts.decide_tracks() && facts.read_line(line));
             if is_plain { skim(line, task) } else { None }
         };
@@ -415,6 +422,7 @@ fn plan(
     timeline: &Timeline,
     conversions: &[(u32, u32)],
     hostname: &str,
+    form: Form,
 ) -> (BTreeMap<u32, Device>, Vec<Task>) {
     let mut devices: BTreeMap<u32, Device> = BTreeMap::new();
     let mut tasks = Vec::new();
@@ -423,10 +431,14 @@ fn plan(
         let device = devices.entry(device_id).or_default();
         device.name = format!("{hostname} {}", plane.name());
         for (line_index, line) in plane.lines().enumerate() {
-            if line.event_count() == 0 {
+            let is_hidden = form == Form::Older && line.name().starts_with(HIDDEN_LINE_PREFIX);
+            if line.event_count() == 0 || is_hidden {
                 continue;
             }
-            device.name_thread(line);
+            if line.name() != COUNTER_LINE {
+                let id = line.display_id() as u32;
+                device.resources.insert(id, line.display_name().to_owned());
+            }
             tasks.extend(line.runs(EVENTS_PER_TASK).map(|places| Task {
                 device: device_id,
                 plane: plane_index,
@@ -441,7 +453,7 @@ fn plan(
 
 /// The planes that XProf shows, in its order, with the device ids that it gives them; planes
 /// without lines are left out.
-pub(super) fn conversions(timeline: &Timeline) -> Vec<(u32, u32)> {
+fn conversions(timeline: &Timeline) -> Vec<(u32, u32)> {
     const FIRST_DEVICE: u32 = 1;
     const LAST_DEVICE: u32 = 500;
     const FIRST_CUSTOM_DEVICE: u32 = 501;
@@ -495,16 +507,41 @@ fn skim(line: LineView<'_>, task: &Task) -> Option<Found> {
     Some(found)
 }
 
+/// What the events of a line become, save asynchronous ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A row of the page.
+    Row,
+    /// Counters with their own names.
+    Counters,
+    /// Counters with the names that are shown: the line has no row id.
+    Rowless,
+}
+
+impl Kind {
+    fn of(line: LineView<'_>, form: Form) -> Self {
+        if line.name() == COUNTER_LINE {
+            Self::Counters
+        } else if form == Form::Streaming && line.display_id() as u32 == NO_RESOURCE {
+            Self::Rowless
+        } else {
+            Self::Row
+        }
+    }
+}
+
 /// Looks at a run of events: times, tracks, flows.
 fn look_at(
     timeline: &Timeline,
     task: &Task,
     plane_facts: &PlaneFacts,
     search_frames: bool,
+    form: Form,
 ) -> Found {
     let plane = timeline.plane(task.plane as usize);
     let line: LineView<'_> = plane.line(task.line as usize);
-    let is_counter_line = line.name() == COUNTER_LINE;
+    let kind = Kind::of(line, form);
+    let is_counter_line = kind == Kind::Counters;
     let mut found = Found {
         timestamps: Vec::with_capacity(task.last - task.first),
         durations: Durations::with_capacity(task.last - task.first),
@@ -514,7 +551,7 @@ fn look_at(
     let reads_stats =
         !is_counter_line && plane_facts.decide_tracks() && plane_facts.read_line(line);
     let mut seen = MetadataSeen::default();
-    let mut name_ids: HashMap<&str, u32> = HashMap::new();
+    let mut name_ids: HashMap<(bool, &str), u32> = HashMap::new();
     for index in task.first..task.last {
         let event = line.event(index);
         let internal = seen.is_internal(event.metadata(), &mut found.metadata);
@@ -527,14 +564,21 @@ fn look_at(
         }
         let timestamp = event.timestamp_ps() as u64;
         let duration = event.duration_ps() as u64;
-        found.span.expand(timestamp, timestamp.wrapping_add(duration));
+        let spanned = if form == Form::Older && is_counter_line { 0 } else { duration };
+        found.span.expand(timestamp, timestamp.wrapping_add(spanned));
         let facts = if reads_stats { Facts::of(&event, plane_facts) } else { Facts::default() };
-        let flow = facts.flow;
-        if is_counter_line || (flow.is_some() && facts.is_async) {
+        let is_async = facts.flow.is_some() && facts.is_async;
+        let is_counter = !is_async && kind != Kind::Row;
+        let flow = facts.flow.filter(|_| !is_counter);
+        if is_counter || is_async {
             found.leave_out(task.first, index);
-            let name = if is_counter_line { event.name() } else { source::own_name(&event) };
-            let name = *name_ids.entry(name).or_insert_with(|| {
-                let row = if is_counter_line { Place::Counter } else { Place::Async };
+            let name = match (form, kind) {
+                (Form::Streaming, Kind::Counters) => event.name(),
+                (Form::Streaming, _) if is_async => source::own_name(&event),
+                _ => plane_facts.shown_name(&event),
+            };
+            let name = *name_ids.entry((is_counter, name)).or_insert_with(|| {
+                let row = if is_counter { Place::Counter } else { Place::Async };
                 found.names.push(row(name.into()));
                 found.names.len() as u32 - 1
             });

@@ -30,11 +30,13 @@ mod visibility;
 mod window;
 mod write;
 
-pub use index::TraceIndex;
+pub use index::{Form, TraceIndex};
 pub use options::{BadOption, Format, TraceOptions};
 
+use crate::timeline::Timeline;
 use rayon::prelude::*;
 use rows::HostPart;
+use std::sync::Arc;
 
 /// Why a request has no answer.
 #[derive(Debug)]
@@ -82,8 +84,12 @@ fn parts<'a>(
 }
 
 /// Answers `trace_viewer` with `format=pb` about one host.
-pub fn answer_legacy_protobuf(index: &TraceIndex) -> Result<Vec<u8>, TraceError> {
+pub fn answer_legacy_protobuf(
+    timeline: Arc<Timeline>,
+    hostname: &str,
+) -> Result<Vec<u8>, TraceError> {
+    let index = &TraceIndex::build(timeline, hostname, Form::Older);
     let selection = legacy_order::all_events(index);
-    let part = HostPart { index, selection, first_device: 0 };
-    protobuf::write_legacy(part).map_err(TraceError::Compression)
+    let parts = [HostPart { index, selection, first_device: 0 }];
+    protobuf::write_without_details(&parts).map_err(TraceError::Compression)
 }

@@ -1,15 +1,14 @@
 //! The answer of `trace_viewer@` with `format=pb`: XProf's `TraceDataResponse`, in which each track is
 //! a series of time differences, in a zstd frame.
 
-use super::index::{Device, LONGEST_COMPARED_NAME, Place, Span, TraceIndex, Track};
-use super::legacy_order;
+use super::index::{LONGEST_COMPARED_NAME, Place, TraceIndex, Track};
 use super::options::TraceOptions;
 use super::rows::{HostPart, Row, events_in_order, merged_devices, merged_span, rows};
 use super::select::{Arguments, Chosen};
 use super::source::for_each_argument;
 use crate::wire::write::{bytes_field, double_field, varint, varint_field};
 use crate::xplane::StatValue;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// XProf's zstd level.
 const LEVEL: i32 = 1;
@@ -56,31 +55,18 @@ pub fn write(hosts: &[HostPart<'_>], options: &TraceOptions) -> std::io::Result<
     if hosts.iter().any(|host| host.index.has_tpu_core()) {
         details.push(("full_dma", options.full_dma));
     }
-    write_with(hosts, &details, &merged_devices(hosts), merged_span(hosts))
+    write_with(hosts, &details)
 }
 
-/// The same of one host without the switches of the page, for the older `trace_viewer`.
+/// The same without the switches of the page.
 ///
 /// # Errors
 /// What the compressor says.
-pub fn write_legacy(host: HostPart<'_>) -> std::io::Result<Vec<u8>> {
-    let shown = legacy_order::shown_devices(host.index);
-    let hosts = [host];
-    let (devices, span) = match &shown {
-        Some((devices, span)) => {
-            (devices.iter().map(|(&id, device)| (id, device)).collect(), *span)
-        }
-        None => (merged_devices(&hosts), merged_span(&hosts)),
-    };
-    write_with(&hosts, &[], &devices, span)
+pub fn write_without_details(hosts: &[HostPart<'_>]) -> std::io::Result<Vec<u8>> {
+    write_with(hosts, &[])
 }
 
-fn write_with(
-    hosts: &[HostPart<'_>],
-    details: &[(&str, bool)],
-    devices: &BTreeMap<u32, &Device>,
-    span: Span,
-) -> std::io::Result<Vec<u8>> {
+fn write_with(hosts: &[HostPart<'_>], details: &[(&str, bool)]) -> std::io::Result<Vec<u8>> {
     let mut strings = Strings::new();
     let (mut complete, mut counters, mut asynchronous) = (Vec::new(), Vec::new(), Vec::new());
     for group in rows(hosts).chunk_by(|a, b| a.key() == b.key()) {
@@ -98,7 +84,7 @@ fn write_with(
     let mut out = complete;
     out.append(&mut counters);
     out.append(&mut asynchronous);
-    bytes_field(&mut out, response::METADATA, &processes(devices));
+    bytes_field(&mut out, response::METADATA, &processes(hosts));
     for text in &strings.list {
         bytes_field(&mut out, response::INTERNED_STRINGS, text.as_bytes());
     }
@@ -108,6 +94,7 @@ fn write_with(
         put_unless_zero(&mut detail, 2, value.into());
         bytes_field(&mut out, response::DETAILS, &detail);
     }
+    let span = merged_span(hosts);
     for (field, time) in [(response::START_PS, span.min), (response::END_PS, span.max)] {
         if let Some(time) = time {
             varint_field(&mut out, field, time);
@@ -190,9 +177,9 @@ fn put_counter_value(out: &mut Vec<u8>, index: &TraceIndex, track: &Track, at: u
 }
 
 /// The names of processes and threads (`TraceMetadata`).
-fn processes(devices: &BTreeMap<u32, &Device>) -> Vec<u8> {
+fn processes(hosts: &[HostPart<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
-    for (&id, device) in devices {
+    for (id, device) in merged_devices(hosts) {
         let mut process = Vec::new();
         if !device.name.is_empty() {
             bytes_field(&mut process, 1, device.name.as_bytes());

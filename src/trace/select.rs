@@ -4,7 +4,7 @@
 //! needs, merges them by time and drops what cannot be told apart. The same is found here from the
 //! columns of the tracks.
 
-use super::index::{TraceIndex, Track};
+use super::index::{Place, TraceIndex, Track};
 use super::levels::{self, is_flow_mid};
 use super::options::{TraceOptions, f64_to_u64};
 use super::serials;
@@ -97,7 +97,7 @@ fn details(index: &TraceIndex, options: &TraceOptions) -> Result<Selection, Even
             let at = chosen.at as usize;
             chosen.serial == serial
                 && track.shown_duration(at) == duration
-                && index.shown_name(&track.event(&index.timeline, at)) == options.event_name
+                && index.stored_name(track, at) == options.event_name
         });
         if let Some(&found) = found {
             candidates.iter_mut().for_each(Vec::clear);
@@ -135,6 +135,10 @@ fn search(index: &TraceIndex, options: &TraceOptions) -> Selection {
 
 /// The events of a track whose name starts with a prefix.
 fn named(index: &TraceIndex, track: &Track, prefix: &[u8]) -> Vec<u32> {
+    if let Place::Counter(name) = &track.place {
+        let count = if name.as_bytes().starts_with(prefix) { track.len() } else { 0 };
+        return (0..count as u32).collect();
+    }
     let mut found = Vec::new();
     let mut verdicts: Vec<Option<bool>> = Vec::new();
     for (line, events) in track.lines(&index.timeline) {
@@ -176,6 +180,14 @@ impl TraceIndex {
             return None;
         }
         line.metadata_indexes()
+    }
+
+    /// The name of an event in XProf's tables.
+    fn stored_name<'a>(&'a self, track: &'a Track, at: usize) -> &'a str {
+        match &track.place {
+            Place::Counter(name) => name,
+            _ => self.shown_name(&track.event(&self.timeline, at)),
+        }
     }
 
     /// The name of an event as XProf compares it.

@@ -362,7 +362,9 @@ fn write_counter(out: &mut Vec<u8>, row: &Row<'_>, at: u32, is_first: bool) {
         out.extend_from_slice(br#"{"pid":"#);
         write_u64(out, row.device.into());
         out.extend_from_slice(br#","name":""#);
-        out.extend_from_slice(event.name().as_bytes());
+        if let Place::Counter(name) = &row.track.place {
+            out.extend_from_slice(name.as_bytes());
+        }
         out.extend_from_slice(br#"","ph":"C""#);
         if let Some(name) = first_name {
             out.extend_from_slice(br#","event_stats":""#);

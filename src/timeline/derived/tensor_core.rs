@@ -125,12 +125,15 @@ pub(super) fn derive(plane: PlaneView<'_>) -> CoreLines {
 
 /// The same where the events have to be gathered and sorted.
 fn derive_from_all<'a>(plane: PlaneView<'a>, start_ns: i64, mut recipes: Recipes<'a>) -> CoreLines {
+    let metadata_recipes = recipes.all.len();
     let mut gathered = gather(plane, start_ns, &mut recipes, true, |_| true);
     let differ = |a: &Gathered, b: &Gathered| {
         let (a_recipe, b_recipe) = (recipe(&recipes, *a), recipe(&recipes, *b));
         a.group != b.group || !a_recipe.equals(b_recipe)
     };
     if sort_by_time(&mut gathered.timed, differ) {
+        // The last recipe is again that of events without metadata.
+        recipes.all.truncate(metadata_recipes);
         gathered = gather(plane, start_ns, &mut recipes, false, |_| true);
         sort_as_xprof(&mut gathered.timed);
     }
