@@ -8,6 +8,7 @@ use xprof_rs::wire::write;
 pub enum Value {
     Double(f64),
     Int(i64),
+    Text(&'static str),
 }
 
 /// One event: name, start and duration in picoseconds, stats.
@@ -68,6 +69,7 @@ fn event_bytes(event: &Event, events: &mut Vec<String>, stats: &mut Vec<String>)
         match value {
             Value::Double(value) => write::double_field(&mut stat, 2, *value),
             Value::Int(value) => write::varint_field(&mut stat, 4, *value as u64),
+            Value::Text(value) => write::bytes_field(&mut stat, 5, value.as_bytes()),
         }
         write::bytes_field(&mut bytes, 4, &stat);
     }

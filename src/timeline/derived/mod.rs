@@ -381,6 +381,21 @@ mod tests {
     }
 
     #[test]
+    fn events_without_metadata_take_no_stats_of_others() {
+        let op = |text: &'static str| [(StatType::TfOp, Value::Text(text))];
+        let plane = TestPlane::new("/device:TPU:0")
+            .line(3, "XLA Ops")
+            .event("a", 0, 1, &op("one:One"))
+            .event("a", 0, 1, &op("two:Two"))
+            .event_without_metadata(5, 9)
+            .event("a", 20, 1, &op("last:Last"));
+        let timeline = derive(&[plane], &[]);
+        let ops: Vec<String> =
+            events(&timeline, 0, "Framework Ops").into_iter().map(|event| event.0).collect();
+        assert_eq!(ops, ["One", "Two", "Last"]);
+    }
+
+    #[test]
     fn events_of_a_tpu_core_end_up_sorted() {
         let plane = TestPlane::new("/device:TPU:0")
             .line(3, "XLA Ops")

@@ -109,11 +109,20 @@ impl TestPlane {
             None => self.add_metadata(name, "", &[]),
         };
         let stats = self.stats(stats);
+        self.add_event(id, start, duration, &stats)
+    }
+
+    /// An event whose metadata id is in no table.
+    pub fn event_without_metadata(self, start: u64, duration: u64) -> Self {
+        self.add_event(0, start, duration, &[])
+    }
+
+    fn add_event(mut self, id: u64, start: u64, duration: u64, stats: &[Vec<u8>]) -> Self {
         let event = message(|out| {
             varint_field(out, 1, id);
             varint_field(out, 2, start * 1000);
             varint_field(out, 3, duration * 1000);
-            for stat in &stats {
+            for stat in stats {
                 bytes_field(out, 4, stat);
             }
         });
