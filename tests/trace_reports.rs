@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use xprof_rs::store::Bytes;
 use xprof_rs::timeline::Timeline;
-use xprof_rs::trace::{Form, TraceError, TraceIndex, TraceOptions, answer, legacy};
+use xprof_rs::trace::{TraceError, TraceIndex, TraceOptions, answer, legacy};
 use xprof_rs::xplane::Space;
 
 fn timeline(profile: Vec<u8>) -> Arc<Timeline> {
@@ -20,7 +20,7 @@ fn timeline(profile: Vec<u8>) -> Arc<Timeline> {
 
 /// The answer of `trace_viewer@` about the host `h`.
 fn ask(profile: Vec<u8>, params: &[(&str, &str)]) -> Result<String, TraceError> {
-    let index = TraceIndex::build(timeline(profile), "h", Form::Streaming);
+    let index = TraceIndex::build(timeline(profile), "h");
     let param = |name: &str| params.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
     let options = TraceOptions::from_params(param).unwrap();
     answer(&[&index], &options).map(|body| String::from_utf8(body).unwrap())

@@ -7,7 +7,7 @@ use crate::opstats::{OpStats, Parts};
 use crate::session::{Fingerprint, HostFile, ProfileFormat, Session};
 use crate::store::{self, Bytes, Cache, Cached};
 use crate::timeline::Timeline;
-use crate::trace::{Form, TraceIndex};
+use crate::trace::TraceIndex;
 use crate::wire::riegeli;
 use crate::xplane::{self, ParseError, Space};
 use std::collections::HashMap;
@@ -176,7 +176,7 @@ impl Profiles {
         let (key, file) = current(file)?;
         self.traces.get_or_make(&key, || {
             let timeline = self.timeline(&file)?;
-            Ok(TraceIndex::build(timeline, &file.host, Form::Streaming))
+            Ok(TraceIndex::build(timeline, &file.host))
         })
     }
 
@@ -185,7 +185,7 @@ impl Profiles {
         let (key, file) = current(file)?;
         self.dcn_traces.get_or_make(&key, || {
             let timeline = Timeline::build_with_dcn(self.read(&key, &file)?);
-            Ok(TraceIndex::build(Arc::new(timeline), &file.host, Form::Streaming))
+            Ok(TraceIndex::build(Arc::new(timeline), &file.host))
         })
     }
 

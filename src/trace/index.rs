@@ -56,7 +56,7 @@ pub struct TraceIndex {
 
 /// Which of XProf's two ways of putting events into tracks is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(super) enum Form {
     /// That of `trace_viewer@`.
     Streaming,
     /// That of the protobuf form of the older `trace_viewer`: counters have the names that are
@@ -302,7 +302,12 @@ struct Task {
 
 impl TraceIndex {
     /// Puts the events of a timeline into tracks; `hostname` goes before the names of the planes.
-    pub fn build(timeline: Arc<Timeline>, hostname: &str, form: Form) -> Self {
+    pub fn build(timeline: Arc<Timeline>, hostname: &str) -> Self {
+        Self::build_as(timeline, hostname, Form::Streaming)
+    }
+
+    /// The same in one of XProf's ways.
+    pub(super) fn build_as(timeline: Arc<Timeline>, hostname: &str, form: Form) -> Self {
         let conversions = conversions(&timeline);
         let mut planes = vec![PlaneFacts::default(); timeline.planes().len()];
         let mut search_frames = vec![false; planes.len()];

@@ -30,7 +30,7 @@ mod visibility;
 mod window;
 mod write;
 
-pub use index::{Form, TraceIndex};
+pub use index::TraceIndex;
 pub use options::{BadOption, Format, TraceOptions};
 
 use crate::timeline::Timeline;
@@ -88,7 +88,7 @@ pub fn answer_legacy_protobuf(
     timeline: Arc<Timeline>,
     hostname: &str,
 ) -> Result<Vec<u8>, TraceError> {
-    let index = &TraceIndex::build(timeline, hostname, Form::Older);
+    let index = &TraceIndex::build_as(timeline, hostname, index::Form::Older);
     let selection = legacy_order::all_events(index);
     let parts = [HostPart { index, selection, first_device: 0 }];
     protobuf::write_without_details(&parts).map_err(TraceError::Compression)

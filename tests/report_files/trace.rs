@@ -8,6 +8,7 @@ use xprof_rs::wire::write;
 pub enum Value {
     Double(f64),
     Int(i64),
+    #[allow(dead_code, reason = "one of the test programs has no use for it")]
     Text(&'static str),
 }
 
