@@ -14,9 +14,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut lap = |phase: &str| {
         let processor = processor_ms();
         eprintln!(
-            "{:>9.1} ms {:>9.1} ms of processors  {phase}",
+            "{:>9.1} ms {:>9.1} ms of processors {:>8} KiB  {phase}",
             last.elapsed().as_secs_f64() * 1e3,
             processor - last_processor,
+            peak_kib(),
         );
         (last, last_processor) = (Instant::now(), processor_ms());
     };
@@ -54,4 +55,11 @@ fn processor_ms() -> f64 {
         stat.split_whitespace().next()?.parse::<f64>().ok()
     });
     times.sum::<f64>() / 1e6
+}
+
+/// The most memory of this process so far, where the system tells it.
+fn peak_kib() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.unwrap_or_default().trim_end_matches("kB").trim().to_owned()
 }

@@ -149,16 +149,19 @@ impl OpEventReader {
         Self { roles, group_ids: plane.stat_ids(StatType::GroupId).collect() }
     }
 
-    /// Hands on all events of a line in their order. They are decoded some thousands at a time, on
-    /// all cores.
-    pub fn each(&self, line: LineView<'_>, mut visit: impl FnMut(OpEvent)) {
+    /// Visits all events of a line in their order. They are decoded some thousands at a time, on all
+    /// cores, always into the same memory.
+    pub fn each(&self, line: LineView<'_>, mut visit: impl FnMut(&OpEvent)) {
         let plain = self.plain_line(line);
-        let runs: Vec<_> = line.runs(EVENTS_PER_TASK).collect();
-        for runs in runs.chunks(rayon::current_num_threads()) {
-            let decode =
-                |places: &Range<usize>| self.read_run(line, plain.as_ref(), places.clone());
-            let decoded: Vec<Vec<OpEvent>> = runs.par_iter().map(decode).collect();
-            decoded.into_iter().flatten().for_each(&mut visit);
+        let runs: Vec<Range<usize>> = line.runs(EVENTS_PER_TASK).collect();
+        let mut decoded: Vec<Vec<OpEvent>> = Vec::new();
+        decoded.resize_with(rayon::current_num_threads().min(runs.len()), Vec::new);
+        for runs in runs.chunks(decoded.len().max(1)) {
+            decoded.par_iter_mut().zip(runs).for_each(|(events, places)| {
+                events.clear();
+                self.read_run(line, plain.as_ref(), places.clone(), events);
+            });
+            decoded[..runs.len()].iter().flatten().for_each(&mut visit);
         }
     }
 
@@ -182,9 +185,11 @@ impl OpEventReader {
         line: LineView<'_>,
         plain: Option<&PlainLine<'_>>,
         places: Range<usize>,
-    ) -> Vec<OpEvent> {
+        events: &mut Vec<OpEvent>,
+    ) {
         let Some(plain) = plain else {
-            return places.map(|place| self.read(line.event(place))).collect();
+            events.extend(places.map(|place| self.read(line.event(place))));
+            return;
         };
         let timestamp_ps = line.timestamp_ps();
         let read = |place: usize| {
@@ -209,7 +214,7 @@ impl OpEventReader {
             };
             decoding.finish(own, metadata)
         };
-        places.map(read).collect()
+        events.extend(places.map(read));
     }
 
     /// Reads one event.

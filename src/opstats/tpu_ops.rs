@@ -87,10 +87,10 @@ fn of_tensor_core(
             first_ps = first_ps.min(event.span.begin_ps);
             last_ps = last_ps.max(event.span.end_ps());
             if let Some(steps) = &mut of_line {
-                steps.add(&event);
+                steps.add(event);
             }
             if is_op_line {
-                nesting.push(event.span, event, &mut done);
+                nesting.push(event.span, event.clone(), &mut done);
             }
         });
         nesting.flush(&mut done);

@@ -22,7 +22,7 @@ pub fn step_events(plane: PlaneView<'_>, with_ops: bool) -> StepEvents {
         return gpu::step_events(plane);
     }
     let Some(mut steps) = StepOps::of(plane, with_ops) else { return StepEvents::default() };
-    OpEventReader::of(plane).each(steps.line, |event| steps.add(&event));
+    OpEventReader::of(plane).each(steps.line, |event| steps.add(event));
     steps.finish()
 }
 

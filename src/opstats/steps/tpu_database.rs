@@ -7,21 +7,24 @@ use crate::opstats::model::{
     GenericStepBreakdown, IDLE, PerCoreStepInfo, PrecisionStats, StepBreakdown, StepDatabase,
     StepInfo,
 };
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// The steps in their order, and device time by precision. Incomplete steps at the begin and end
 /// are not among the marks of TPUs.
 pub fn step_database(steps: StepEvents) -> (StepDatabase, PrecisionStats) {
+    let steps: Vec<(i64, StepDetails)> = steps.into_iter().collect();
+    let made = steps.into_par_iter().map(|(number, details)| {
+        if details.time_per_core.is_empty() {
+            return generic::step(number, details, true, Overlaps::Kept);
+        }
+        (Some(step(number as u32, details)), PrecisionStats::default())
+    });
     let mut precision = PrecisionStats::default();
     let mut step_db = StepDatabase::default();
-    for (number, details) in steps {
-        if details.time_per_core.is_empty() {
-            let (step, stats) = generic::step(number, details, true, Overlaps::Kept);
-            precision.add(stats);
-            step_db.step_sequence.extend(step);
-        } else {
-            step_db.step_sequence.push(step(number as u32, details));
-        }
+    for (step, stats) in made.collect::<Vec<_>>() {
+        precision.add(stats);
+        step_db.step_sequence.extend(step);
     }
     (step_db, precision)
 }
