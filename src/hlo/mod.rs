@@ -2,13 +2,16 @@
 //! modules, read from protobuf.
 
 pub mod cost;
+pub mod custom_call;
 pub mod fields;
+pub mod graph;
 mod instruction_kind;
 pub mod module;
 mod modules;
 pub mod opcode;
 mod order;
 mod programs;
+pub mod pbtxt;
 pub mod shape;
 #[cfg(test)]
 mod testing;

@@ -175,32 +175,14 @@ impl<'m, 'a> ModuleInstruction<'m, 'a> {
 impl Module<'_> {
     /// The frames of a stack from the innermost on, each `file:line:column` and a line break.
     pub fn stack_frames(&self, innermost: i32) -> String {
-        let index = self.stack_frame_index();
         let mut text = String::new();
-        let mut id = innermost;
-        // A frame is in a stack once; what is cyclic ends.
-        for _ in 0..index.frames.len() {
-            let place = usize::try_from(id).ok().and_then(|id| id.checked_sub(1));
-            let Some(&(location, parent)) = place.and_then(|place| index.frames.get(place)) else {
-                break;
-            };
-            let at =
-                |place: i32| usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
-            let Some(&location) = at(location).and_then(|place| index.locations.get(place)) else {
-                break;
-            };
-            let file = at(location.file).and_then(|place| index.files.get(place)).copied();
-            let file = file.unwrap_or_default();
-            if file.is_empty() && location.line == 0 && location.column == 0 {
-                break;
-            }
-            text.push_str(file);
-            for number in [location.line, location.column] {
+        for frame in self.stack_frame_index().stack(innermost) {
+            text.push_str(frame.file);
+            for number in [frame.line, frame.column] {
                 text.push(':');
                 text.push_str(&number.to_string());
             }
             text.push('\n');
-            id = parent;
         }
         text
     }

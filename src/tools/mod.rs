@@ -3,6 +3,7 @@
 //! A tool knows nothing of HTTP or of the command line; both doors call [`answer`].
 
 mod framework_op_stats;
+mod graph_page;
 mod graph_viewer;
 mod hlo_stats;
 mod hosts;

@@ -2,6 +2,7 @@
 //! its tools.
 
 use super::{ProfileError, Profiles};
+use crate::hlo::fields::Fields;
 use crate::render::python_json::{self, Value};
 use crate::session::{self, Fingerprint, Session};
 use crate::store;
@@ -88,6 +89,27 @@ pub fn proto_of_program(
             session.dir.display()
         )),
     }
+}
+
+/// The `HloProto` of the first module that has an instruction with this name.
+pub fn proto_of_node(
+    session: &Session,
+    profiles: &Profiles,
+    node_name: &str,
+) -> Result<Vec<u8>, String> {
+    let (names, _) = module_names(session, profiles);
+    let protos = names.iter().filter_map(|name| proto_of_module(session, profiles, name).ok());
+    let mut having = protos.filter(|proto| {
+        let computations = Fields(proto).message(1).messages(3);
+        let mut instructions = computations.flat_map(|computation| computation.messages(2));
+        instructions.any(|instruction| instruction.text(1) == node_name)
+    });
+    having.next().ok_or_else(|| {
+        format!(
+            "HLO proto file containing node name {node_name} not found in {}",
+            session.dir.display()
+        )
+    })
 }
 
 /// Writes what XProf writes when it lists tools: each module's HLO proto, and the list of tools.

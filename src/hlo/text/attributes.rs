@@ -1,128 +1,43 @@
 //! The attributes of instructions (`PrintExtraAttributes`).
 
-use super::dimensions::{
-    write_convolution, write_dot, write_gather, write_list, write_padding, write_ragged_dot,
-    write_scatter, write_window,
+use super::annotations::{
+    six_digits, write_frontend_attributes, write_result_accuracy, write_statistics,
 };
-use super::escape::{is_json_dict, write_escaped, write_quoted};
-use super::{Printer, literal, sharding};
+use super::attribute_list::Attributes;
+use super::collective::{write_channel, write_collective, write_permute};
+use super::dimensions::{
+    write_convolution, write_dot, write_gather, write_padding, write_ragged_dot, write_scatter,
+    write_window,
+};
+use super::{Printer, attribute_names as names, literal, sharding};
 use crate::hlo::fields::Fields;
-use crate::hlo::module::{Instruction, InstructionId, Metadata, field};
+use crate::hlo::module::{InstructionId, field};
 use crate::hlo::opcode::Opcode as O;
 use crate::hlo::shape::{PrimitiveType, Shape, join_ints, push_int};
-use crate::render::number;
-
-/// Names of enums by their numbers.
-mod names {
-    pub const FFT: [&str; 4] = ["FFT", "IFFT", "RFFT", "IRFFT"];
-    pub const DISTRIBUTION: [&str; 3] = ["rng_invalid", "rng_uniform", "rng_normal"];
-    pub const RNG_ALGORITHM: [&str; 3] = ["rng_default", "rng_three_fry", "rng_philox"];
-    pub const PADDING: [&str; 3] = ["PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"];
-    pub const PRECISION: [&str; 3] = ["default", "high", "highest"];
-    pub const SCHEDULE: [&str; 3] = ["SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"];
-    pub const TRANSPOSE: [&str; 4] = ["TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"];
-    pub const API_VERSION: [&str; 5] = [
-        "API_VERSION_UNSPECIFIED",
-        "API_VERSION_ORIGINAL",
-        "API_VERSION_STATUS_RETURNING",
-        "API_VERSION_STATUS_RETURNING_UNIFIED",
-        "API_VERSION_TYPED_FFI",
-    ];
-    pub const DOT_ALGORITHM: [&str; 14] = [
-        "unset",
-        "dot_any_f8_any_f8_f32",
-        "dot_any_f8_any_f8_f32_fast_accum",
-        "dot_f16_f16_f16",
-        "dot_f16_f16_f32",
-        "dot_bf16_bf16_bf16",
-        "dot_bf16_bf16_f32",
-        "dot_bf16_bf16_f32_x3",
-        "dot_bf16_bf16_f32_x6",
-        "dot_tf32_tf32_f32",
-        "dot_tf32_tf32_f32_x3",
-        "dot_f32_f32_f32",
-        "dot_f64_f64_f64",
-        "dot_bf16_bf16_f32_x9",
-    ];
-
-    /// A name by number; empty where there is none.
-    pub fn of(table: &[&'static str], number: i64) -> &'static str {
-        usize::try_from(number).ok().and_then(|place| table.get(place)).copied().unwrap_or("")
-    }
-}
 
 const FRONTEND_ATTRIBUTES: u32 = 68;
 
 /// `API_VERSION_ORIGINAL`, which goes without saying.
 const API_VERSION_ORIGINAL: i64 = 1;
 
-/// Takes attributes one by one and puts a separator before each.
-struct Attributes<'o> {
-    out: &'o mut String,
-}
-
-impl Attributes<'_> {
-    fn next(&mut self) -> &mut String {
-        self.out.push_str(", ");
-        self.out
-    }
-
-    fn int(&mut self, name: &str, value: i64) {
-        let out = self.next();
-        out.push_str(name);
-        out.push('=');
-        push_int(value, out);
-    }
-
-    fn text(&mut self, name: &str, value: &str) {
-        let out = self.next();
-        out.push_str(name);
-        out.push('=');
-        out.push_str(value);
-    }
-
-    fn flag(&mut self, name: &str, is_set: bool) {
-        if is_set {
-            self.text(name, "true");
-        }
-    }
-
-    fn quoted(&mut self, name: &str, value: &[u8]) {
-        let out = self.next();
-        out.push_str(name);
-        out.push('=');
-        write_quoted(value, out);
-    }
-
-    fn list(&mut self, name: &str, numbers: &[i64]) {
-        write_list(name, numbers, self.next());
-    }
-
-    fn braced(&mut self, name: &str, fields: Fields<'_>, write: fn(Fields<'_>, &mut String)) {
-        let out = self.next();
-        out.push_str(name);
-        out.push_str("={");
-        write(fields, out);
-        out.push('}');
-    }
-}
-
 impl Printer<'_, '_> {
-    /// Writes all attributes but metadata and backend config.
-    pub(super) fn extra_attributes(self, id: InstructionId, out: &mut String) {
+    /// All attributes but metadata and backend config.
+    pub(super) fn extra_attributes(self, id: InstructionId, attributes: &mut Attributes<'_>) {
         // A wrapped instruction is written as if it were in the place of the wrapper.
         let instruction = self.module.instruction(id);
-        self.own_attributes(id, out);
+        self.own_attributes(id, attributes);
         if instruction.opcode == O::AsyncStart
             && let Some(wrapped) = self.module.sugared_async(id)
         {
             // An asynchronous computation holds no asynchronous instruction.
             if self.module.instruction(wrapped).opcode != O::AsyncStart {
-                self.extra_attributes(wrapped, out);
+                self.extra_attributes(wrapped, attributes);
             }
         }
-        self.called_computations(id, out);
-        self.common_attributes(id, out);
+        if self.options.called_computations {
+            self.called_computations(id, attributes);
+        }
+        self.common_attributes(id, attributes);
     }
 
     /// Whether the attributes that frontends set were written with the wrapped instruction.
@@ -133,13 +48,13 @@ impl Printer<'_, '_> {
             && module.sugared_async(id).is_some_and(|wrapped| frontend(wrapped) == frontend(id))
     }
 
-    fn called_computations(self, id: InstructionId, out: &mut String) {
+    fn called_computations(self, id: InstructionId, attributes: &mut Attributes<'_>) {
         let module = self.module;
         let instruction = module.instruction(id);
         let called = || module.called(id);
         let mut one = |name: &str, place: usize| {
             if let Some(computation) = called().nth(place) {
-                out.push_str(", ");
+                let out = attributes.next();
                 out.push_str(name);
                 self.name(&module.computation(computation).name, out);
             }
@@ -162,7 +77,8 @@ impl Printer<'_, '_> {
                 one("false_computation=", 1);
             }
             O::Conditional => {
-                out.push_str(", branch_computations={");
+                let out = attributes.next();
+                out.push_str("branch_computations={");
                 self.names(called(), out);
                 out.push('}');
             }
@@ -177,37 +93,41 @@ impl Printer<'_, '_> {
             | O::Sort
             | O::Scan => {
                 one("to_apply=", 0);
-                if instruction.opcode == O::Call && instruction.fields.bool(89) {
-                    out.push_str(", is_composite=true");
+                if instruction.opcode == O::Call {
+                    attributes.flag("is_composite", instruction.fields.bool(89));
                 }
             }
             O::CustomCall if called().len() > 0 => {
-                out.push_str(", called_computations={");
+                let out = attributes.next();
+                out.push_str("called_computations={");
                 self.names(called(), out);
                 out.push('}');
             }
             O::CustomCall | O::AsyncUpdate | O::AsyncDone => {}
             O::AsyncStart if module.sugared_async(id).is_some() => {}
             _ if called().len() > 0 => {
-                out.push_str(", calls=");
+                let out = attributes.next();
+                out.push_str("calls=");
                 self.names(called(), out);
             }
             _ => {}
         }
     }
 
-    fn common_attributes(self, id: InstructionId, out: &mut String) {
+    fn common_attributes(self, id: InstructionId, attributes: &mut Attributes<'_>) {
         let fields = self.module.instruction(id).fields;
         if let Some(sharding) = fields.optional_message(40) {
-            out.push_str(", sharding=");
+            let out = attributes.next();
+            out.push_str("sharding=");
             sharding::write(sharding, self.options.metadata, out);
         }
         if fields.has(FRONTEND_ATTRIBUTES) && !self.has_wrapped_frontend_attributes(id) {
-            write_frontend_attributes(", ", fields.message(FRONTEND_ATTRIBUTES), out);
+            write_frontend_attributes(fields.message(FRONTEND_ATTRIBUTES), attributes);
         }
         let predecessors = self.module.control_predecessors(id);
         if self.options.control_predecessors && predecessors.len() > 0 {
-            out.push_str(", control-predecessors={");
+            let out = attributes.next();
+            out.push_str("control-predecessors={");
             for (place, id) in predecessors.enumerate() {
                 if place > 0 {
                     out.push_str(", ");
@@ -216,17 +136,16 @@ impl Printer<'_, '_> {
             }
             out.push('}');
         }
-        write_statistics(fields.message(82), out);
-        write_result_accuracy(fields.message(91), out);
+        write_statistics(fields.message(82), attributes);
+        write_result_accuracy(fields.message(91), attributes);
     }
 
     #[allow(clippy::too_many_lines, reason = "a table of operations and their attributes")]
-    fn own_attributes(self, id: InstructionId, out: &mut String) {
+    fn own_attributes(self, id: InstructionId, attributes: &mut Attributes<'_>) {
         let module = self.module;
         let instruction = module.instruction(id);
         let fields = instruction.fields;
         let dimensions = || fields.ints(field::DIMENSIONS);
-        let mut attributes = Attributes { out };
         match instruction.opcode {
             O::BatchNormTraining | O::BatchNormInference | O::BatchNormGrad => {
                 attributes.text("epsilon", &six_digits(f64::from(fields.float(24))));
@@ -244,7 +163,7 @@ impl Printer<'_, '_> {
                     out.push_str(thread);
                     out.push('"');
                 }
-                write_aliasing(fields, &mut attributes);
+                write_aliasing(fields, attributes);
             }
             O::CopyStart => {
                 let old = fields.bool(73).then_some(0);
@@ -277,7 +196,7 @@ impl Printer<'_, '_> {
                 attributes.text("largest", if fields.bool(85) { "true" } else { "false" });
             }
             O::Send | O::SendDone | O::Recv | O::RecvDone => {
-                write_channel(fields, &mut attributes);
+                write_channel(fields, attributes);
                 attributes.flag("is_host_transfer", fields.bool(47));
             }
             O::AllGather
@@ -288,10 +207,10 @@ impl Printer<'_, '_> {
             | O::AllToAll
             | O::RaggedAllToAll
             | O::CollectiveBroadcast => {
-                write_collective(instruction, &mut attributes);
+                write_collective(instruction, attributes);
             }
             O::CollectivePermute | O::CollectivePermuteStart => {
-                write_permute(fields, &mut attributes);
+                write_permute(fields, attributes);
             }
             O::Reverse | O::Concatenate | O::Reduce | O::Transpose | O::Broadcast | O::Map => {
                 attributes.list("dimensions", &dimensions());
@@ -329,7 +248,7 @@ impl Printer<'_, '_> {
             }
             O::Fusion => {
                 attributes.text("kind", fields.text(field::FUSION_KIND));
-                write_aliasing(fields, &mut attributes);
+                write_aliasing(fields, attributes);
             }
             O::Rng => {
                 attributes.text("distribution", names::of(&names::DISTRIBUTION, fields.int(23)));
@@ -351,14 +270,14 @@ impl Printer<'_, '_> {
                 }
             }
             O::Convolution => {
-                write_convolution_attributes(fields, &mut attributes);
-                write_precision(fields, module.operands(id).len(), &mut attributes);
+                write_convolution_attributes(fields, attributes);
+                write_precision(fields, module.operands(id).len(), attributes);
             }
             O::ReduceWindow | O::SelectAndScatter => {
-                write_optional_window(fields, &mut attributes);
+                write_optional_window(fields, attributes);
             }
             O::CustomCall => {
-                self.custom_call(id, &mut attributes);
+                self.custom_call(id, attributes);
             }
             O::Pad => {
                 let out = attributes.next();
@@ -378,12 +297,12 @@ impl Printer<'_, '_> {
             }
             O::Dot | O::ScaledDot => {
                 write_dot(fields.message(field::DOT_DIMENSION_NUMBERS), attributes.next());
-                write_precision(fields, 2, &mut attributes);
+                write_precision(fields, 2, attributes);
             }
             O::RaggedDot => {
                 let numbers = fields.message(field::RAGGED_DOT_DIMENSION_NUMBERS);
                 write_ragged_dot(numbers, attributes.next());
-                write_precision(fields, 2, &mut attributes);
+                write_precision(fields, 2, attributes);
             }
             O::Domain => {
                 let out = attributes.next();
@@ -451,81 +370,6 @@ impl Printer<'_, '_> {
     }
 }
 
-/// Writes `FrontendAttributes`, sorted by name, if there are any.
-pub fn write_frontend_attributes(separator: &str, attributes: Fields<'_>, out: &mut String) {
-    let mut attributes: Vec<(&str, &str)> =
-        attributes.messages(1).map(|entry| (entry.text(1), entry.text(2))).collect();
-    if attributes.is_empty() {
-        return;
-    }
-    attributes.sort_unstable();
-    out.push_str(separator);
-    out.push_str("frontend_attributes={");
-    for (place, (name, value)) in attributes.into_iter().enumerate() {
-        if place > 0 {
-            out.push(',');
-        }
-        out.push_str(name);
-        out.push('=');
-        if is_json_dict(value) {
-            out.push_str(value);
-        } else {
-            write_quoted(value.as_bytes(), out);
-        }
-    }
-    out.push('}');
-}
-
-/// Writes an `OpMetadata`.
-pub fn write_metadata(metadata: Metadata<'_>, out: &mut String) {
-    let start = out.len();
-    let separate = |out: &mut String| {
-        if out.len() > start {
-            out.push(' ');
-        }
-    };
-    let text = |name: &str, value: &str, out: &mut String| {
-        if !value.is_empty() {
-            separate(out);
-            out.push_str(name);
-            out.push_str("=\"");
-            write_escaped(value.as_bytes(), out);
-            out.push('"');
-        }
-    };
-    let int = |name: &str, field: u32, out: &mut String| {
-        let value = i64::from(metadata.0.int(field) as i32);
-        if value != 0 {
-            separate(out);
-            out.push_str(name);
-            out.push('=');
-            push_int(value, out);
-        }
-    };
-    text("op_type", metadata.op_type(), out);
-    text("op_name", metadata.op_name(), out);
-    text("source_file", metadata.source_file(), out);
-    int("source_line", 4, out);
-    int("source_end_line", 17, out);
-    int("source_column", 18, out);
-    int("source_end_column", 19, out);
-    let profile_types = metadata.0.ints(5);
-    if !profile_types.is_empty() {
-        separate(out);
-        write_list("profile_type", &profile_types, out);
-    }
-    text("deduplicated_name", metadata.deduplicated_name(), out);
-    int("stack_frame_id", 15, out);
-    text("scheduling_name", metadata.0.text(16), out);
-}
-
-/// A number as absl's `StrCat` writes it.
-fn six_digits(value: f64) -> String {
-    let mut bytes = Vec::new();
-    number::write_six_digits(&mut bytes, value);
-    String::from_utf8(bytes).unwrap_or_default()
-}
-
 fn write_shape(shape: Fields<'_>, out: &mut String) {
     if let Some(shape) = Shape::read(shape) {
         shape.write(true, out);
@@ -540,72 +384,6 @@ fn usual_comparison(element_type: PrimitiveType) -> &'static str {
         "UNSIGNED"
     } else {
         "FLOAT"
-    }
-}
-
-fn write_channel(fields: Fields<'_>, attributes: &mut Attributes<'_>) {
-    let channel = fields.int(field::CHANNEL_ID);
-    if channel > 0 {
-        attributes.int("channel_id", channel);
-    }
-}
-
-fn write_collective(instruction: &Instruction<'_>, attributes: &mut Attributes<'_>) {
-    let fields = instruction.fields;
-    write_channel(fields, attributes);
-    let out = attributes.next();
-    out.push_str("replica_groups=");
-    if let Some(groups) = fields.optional_message(field::IOTA_COLLECTIVE_DEVICE_LIST) {
-        sharding::write_iota_groups(groups, out);
-    } else if let Some(groups) = fields.optional_message(field::MESH_AXES_REPLICA_GROUP_LIST) {
-        sharding::write_mesh_groups(groups, out);
-    } else if fields.has(field::REPLICA_GROUPS) {
-        sharding::write_groups(fields.messages(field::REPLICA_GROUPS), out);
-    } else {
-        let list = fields.message(field::COLLECTIVE_DEVICE_LIST);
-        sharding::write_groups(list.messages(1), out);
-    }
-    attributes.flag("constrain_layout", fields.bool(56));
-    let dimensions = fields.ints(field::DIMENSIONS);
-    let uses_global_ids = fields.bool(field::USE_GLOBAL_DEVICE_IDS);
-    let dimension = |attributes: &mut Attributes<'_>| {
-        if let Some(&dimension) = dimensions.first() {
-            attributes.list("dimensions", &[dimension]);
-        }
-    };
-    match instruction.opcode {
-        O::AllGather | O::AllGatherStart => {
-            dimension(attributes);
-            attributes.flag("use_global_device_ids", uses_global_ids);
-        }
-        O::AllReduce | O::AllReduceStart => {
-            attributes.flag("use_global_device_ids", uses_global_ids);
-        }
-        O::ReduceScatter => {
-            attributes.flag("use_global_device_ids", uses_global_ids);
-            dimension(attributes);
-        }
-        O::AllToAll => dimension(attributes),
-        _ => {}
-    }
-}
-
-fn write_permute(fields: Fields<'_>, attributes: &mut Attributes<'_>) {
-    write_channel(fields, attributes);
-    let out = attributes.next();
-    out.push_str("source_target_pairs={");
-    for (place, pair) in fields.messages(52).enumerate() {
-        out.push_str(if place > 0 { ",{" } else { "{" });
-        join_ints(&[pair.int(1), pair.int(2)], ",", out);
-        out.push('}');
-    }
-    out.push('}');
-    let sizes = fields.ints(20);
-    if !sizes.is_empty() {
-        let out = attributes.next();
-        out.push_str("slice_sizes={{");
-        join_ints(&sizes, ",", out);
-        out.push_str("}}");
     }
 }
 
@@ -693,33 +471,3 @@ fn write_precision(fields: Fields<'_>, operands: usize, attributes: &mut Attribu
     }
 }
 
-fn write_statistics(statistics: Fields<'_>, out: &mut String) {
-    if !statistics.has(2) {
-        return;
-    }
-    out.push_str(", statistics={visualizing_index=");
-    push_int(statistics.int(1), out);
-    for statistic in statistics.messages(2) {
-        out.push(',');
-        out.push_str(statistic.text(1));
-        out.push('=');
-        out.push_str(&six_digits(statistic.double(2)));
-    }
-    out.push('}');
-}
-
-fn write_result_accuracy(accuracy: Fields<'_>, out: &mut String) {
-    if accuracy.int(1) != 0 {
-        out.push_str(", result_accuracy={mode=");
-        out.push_str(names::of(&["default", "highest"], accuracy.int(1)));
-        out.push('}');
-    } else if let Some(tolerance) = accuracy.optional_message(2) {
-        out.push_str(", result_accuracy={tolerance={atol=");
-        out.push_str(&six_digits(tolerance.double(1)));
-        out.push_str(",rtol=");
-        out.push_str(&six_digits(tolerance.double(2)));
-        out.push_str(",ulps=");
-        push_int(tolerance.int(3), out);
-        out.push_str("}}");
-    }
-}

@@ -46,22 +46,31 @@ enum Storage {
 
 /// Writes the value of a `LiteralProto` on one line, for example `{1, 2}`.
 pub fn write(literal: Fields<'_>, out: &mut String) {
-    write_at(literal, MAX_DEPTH, out);
+    write_at(literal, true, MAX_DEPTH, out);
 }
 
-fn write_at(literal: Fields<'_>, depth: u32, out: &mut String) {
+/// Writes the value of a `LiteralProto`, each row on its own line (`ToStringWithoutShape`).
+pub fn literal_text(literal: Fields<'_>, out: &mut String) {
+    write_at(literal, false, MAX_DEPTH, out);
+}
+
+fn write_at(literal: Fields<'_>, is_one_line: bool, depth: u32, out: &mut String) {
     let Some(shape) = Shape::read(literal.message(1)) else { return };
     if shape.is_tuple() {
-        out.push_str("( ");
+        let line_break = if is_one_line { ' ' } else { '\n' };
+        out.push('(');
+        out.push(line_break);
         for (place, element) in literal.messages(10).enumerate() {
             if place > 0 {
-                out.push_str(", ");
+                out.push(',');
+                out.push(line_break);
             }
             if depth > 0 {
-                write_at(element, depth - 1, out);
+                write_at(element, is_one_line, depth - 1, out);
             }
         }
-        out.push_str(" )");
+        out.push(line_break);
+        out.push(')');
         return;
     }
     if !shape.is_array() {
@@ -75,7 +84,7 @@ fn write_at(literal: Fields<'_>, depth: u32, out: &mut String) {
         out.push_str("{...}");
         return;
     }
-    let array = Array { values, shape: &shape };
+    let array = Array { values, shape: &shape, is_one_line };
     array.write(&mut Vec::new(), out);
 }
 
@@ -132,9 +141,9 @@ impl Values {
         let element_type = self.element_type;
         if element_type.is_complex() {
             out.push('(');
-            write_float(element_type, self.bits(2 * place), out);
+            write_element(element_type, self.bits(2 * place), out);
             out.push_str(", ");
-            write_float(element_type, self.bits(2 * place + 1), out);
+            write_element(element_type, self.bits(2 * place + 1), out);
             out.push(')');
             return;
         }
@@ -153,7 +162,7 @@ impl Values {
             let unused = 64 - element_type.bits();
             let _ = write!(out, "{}", bits << unused >> unused);
         } else {
-            write_float(element_type, bits, out);
+            write_element(element_type, bits, out);
         }
     }
 }
@@ -162,6 +171,8 @@ impl Values {
 struct Array<'s> {
     values: Values,
     shape: &'s Shape,
+    /// Whether rows follow one another on one line.
+    is_one_line: bool,
 }
 
 impl Array<'_> {
@@ -189,33 +200,40 @@ impl Array<'_> {
         }
         let size = self.shape.dimensions[index.len()];
         let is_innermost = index.len() + 1 == rank;
-        let is_spaced = rank > 1 && !(is_innermost && size <= 1);
+        let line_break = if self.is_one_line { ' ' } else { '\n' };
+        // What stands inside the braces before and after the elements.
+        let inside = match (is_innermost, rank, size) {
+            (true, 1, _) | (true, _, ..=1) => None,
+            (true, ..) => Some(' '),
+            (false, ..) => Some(line_break),
+        };
+        if is_innermost && rank > 1 && !self.is_one_line {
+            out.push_str("  ");
+        }
         out.push('{');
-        if !is_innermost && rank > 3 && !index.is_empty() {
+        let has_places = !is_innermost && rank > 3 && !index.is_empty();
+        if has_places {
             out.push_str(" /*i");
             push_int(index.len() as i64 - 1, out);
             out.push('=');
             push_int(index.last().copied().unwrap_or(0), out);
             out.push_str("*/");
-            if size > 0 {
-                out.push(' ');
-            }
-        } else if is_spaced {
-            out.push(' ');
+        }
+        if !has_places || size > 0 {
+            out.extend(inside);
         }
         // No more elements than there are values, whatever the shape says.
         let most = size.min(self.values.bits.len() as i64);
         for place in 0..most {
             if place > 0 {
-                out.push_str(", ");
+                out.push(',');
+                out.push(if is_innermost { ' ' } else { line_break });
             }
             index.push(place);
             self.write(index, out);
             index.pop();
         }
-        if is_spaced {
-            out.push(' ');
-        }
+        out.extend(inside);
         out.push('}');
     }
 }
@@ -291,20 +309,25 @@ impl SmallFloat {
     }
 }
 
-/// Writes a float with as many digits as tell it from its neighbours: floats and doubles with the
-/// digits that any text keeps where these do.
-fn write_float(element_type: PrimitiveType, bits: u64, out: &mut String) {
+/// Writes a double with 15 digits where these tell it from its neighbours, else with 17
+/// (protobuf's `SimpleDtoa`).
+pub fn write_double(value: f64, out: &mut String) {
+    let is_kept = general(value, 15).parse() == Ok(value);
+    out.push_str(&general(value, if is_kept { 15 } else { 17 }));
+}
+
+/// Writes a float with 6 digits where these tell it from its neighbours, else with 9
+/// (protobuf's `SimpleFtoa`).
+pub fn write_float(value: f32, out: &mut String) {
+    let is_kept = general(f64::from(value), 6).parse() == Ok(value);
+    out.push_str(&general(f64::from(value), if is_kept { 6 } else { 9 }));
+}
+
+/// Writes an element that is a float, with as many digits as tell it from its neighbours.
+fn write_element(element_type: PrimitiveType, bits: u64, out: &mut String) {
     match element_type.0 {
-        12 | 18 => {
-            let value = f64::from_bits(bits);
-            let is_kept = general(value, 15).parse() == Ok(value);
-            out.push_str(&general(value, if is_kept { 15 } else { 17 }));
-        }
-        11 | 15 => {
-            let value = f32::from_bits(bits as u32);
-            let is_kept = general(f64::from(value), 6).parse() == Ok(value);
-            out.push_str(&general(f64::from(value), if is_kept { 6 } else { 9 }));
-        }
+        12 | 18 => write_double(f64::from_bits(bits), out),
+        11 | 15 => write_float(f32::from_bits(bits as u32), out),
         // Powers of two, and NaN with all bits set.
         33 => {
             let value = if bits == 0xff { f64::NAN } else { (bits as f64 - 127.0).exp2() };
@@ -354,7 +377,7 @@ mod tests {
 
     fn float(element_type: u8, bits: u64) -> String {
         let mut text = String::new();
-        write_float(PrimitiveType(element_type), bits, &mut text);
+        write_element(PrimitiveType(element_type), bits, &mut text);
         text
     }
 

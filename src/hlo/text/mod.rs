@@ -1,12 +1,21 @@
 //! HLO as text, as XLA's printers write it (`HloInstruction::ToString`).
 
+mod annotations;
+mod attribute_list;
+mod attribute_names;
 mod attributes;
+mod collective;
 mod dimensions;
 mod escape;
 mod literal;
 mod module_text;
 mod sharding;
+mod stack_frames;
 
+use attribute_list::Attributes;
+use stack_frames::FrameNumbers;
+pub use escape::write_escaped;
+pub use literal::{literal_text, write_double, write_float};
 pub use module_text::module_text;
 
 use super::module::{ComputationId, InstructionId, Module, field};
@@ -33,6 +42,8 @@ pub struct TextOptions {
     pub large_constants: bool,
     /// Shapes of operands.
     pub operand_shapes: bool,
+    /// Names of called computations.
+    pub called_computations: bool,
     /// What must run before, beside operands.
     pub control_predecessors: bool,
     /// The `%` before names.
@@ -53,6 +64,7 @@ impl TextOptions {
         infeed_outfeed_config: false,
         large_constants: false,
         operand_shapes: true,
+        called_computations: true,
         control_predecessors: true,
         percent: true,
         program_shape: true,
@@ -67,6 +79,7 @@ impl TextOptions {
         infeed_outfeed_config: true,
         large_constants: true,
         operand_shapes: false,
+        called_computations: true,
         control_predecessors: true,
         percent: true,
         program_shape: true,
@@ -90,12 +103,23 @@ impl TextOptions {
 pub struct Printer<'m, 'a> {
     module: &'m Module<'a>,
     options: TextOptions,
+    /// The frames as the text of the module numbers them.
+    frames: Option<&'m FrameNumbers>,
 }
 
 impl<'m, 'a> Printer<'m, 'a> {
     /// For a module.
     pub fn new(module: &'m Module<'a>, options: TextOptions) -> Self {
-        Self { module, options }
+        Self { module, options, frames: None }
+    }
+
+    /// The attributes of an instruction, each on its own, but for metadata and backend config
+    /// (`ExtraAttributesToString`).
+    pub fn attribute_lines(self, id: InstructionId, mut take: impl FnMut(&str)) {
+        let mut text = String::new();
+        let mut attributes = Attributes::of(&mut text);
+        self.extra_attributes(id, &mut attributes);
+        attributes.lines().into_iter().for_each(&mut take);
     }
 
     /// Writes an instruction on one line, for example
@@ -110,7 +134,7 @@ impl<'m, 'a> Printer<'m, 'a> {
         out.push('(');
         self.operands(id, out);
         out.push(')');
-        self.extra_attributes(id, out);
+        self.extra_attributes(id, &mut Attributes::of(out));
         if self.options.metadata {
             self.metadata(id, out);
         }
@@ -187,14 +211,16 @@ impl<'m, 'a> Printer<'m, 'a> {
 
     fn metadata(self, id: InstructionId, out: &mut String) {
         let metadata = self.module.instruction(id).metadata();
+        let frame = metadata.stack_frame_id();
+        let frame = self.frames.map_or(frame, |frames| frames.number(frame));
         let is_said = !metadata.op_type().is_empty()
             || !metadata.op_name().is_empty()
             || !metadata.source_file().is_empty()
             || !metadata.0.bytes(16).is_empty()
-            || metadata.stack_frame_id() != 0;
+            || frame != 0;
         if is_said {
             out.push_str(", metadata={");
-            attributes::write_metadata(metadata, out);
+            annotations::write_metadata(metadata, frame, out);
             out.push('}');
         }
     }

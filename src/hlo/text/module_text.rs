@@ -1,6 +1,8 @@
 //! A whole module as text (`HloModule::Print`).
 
-use super::attributes::write_frontend_attributes;
+use super::annotations::write_frontend_attributes;
+use super::attribute_list::Attributes;
+use super::stack_frames::FrameNumbers;
 use super::{Printer, TextOptions};
 use crate::hlo::fields::Fields;
 use crate::hlo::module::{ComputationId, InstructionId, Module, field};
@@ -15,9 +17,10 @@ const ALIAS_KINDS: [&str; 3] = ["undefined-alias", "may-alias", "must-alias"];
 
 /// The module as text.
 pub fn module_text(module: &Module<'_>, options: TextOptions) -> String {
-    let printer = Printer::new(module, options);
+    let frames = options.metadata.then(|| FrameNumbers::of(module));
+    let printer = Printer { frames: frames.as_ref(), ..Printer::new(module, options) };
     let mut out = String::new();
-    write_header(module, &mut out);
+    write_header(module, frames.as_ref(), &mut out);
     let schedule = schedule_of(module);
     let hidden = wrapped_computations(module);
     for id in computation_order(module) {
@@ -37,7 +40,7 @@ pub fn module_text(module: &Module<'_>, options: TextOptions) -> String {
     out
 }
 
-fn write_header(module: &Module<'_>, out: &mut String) {
+fn write_header(module: &Module<'_>, frames: Option<&FrameNumbers>, out: &mut String) {
     out.push_str("HloModule ");
     out.push_str(&module.name);
     if module.fields.has(7) {
@@ -54,7 +57,10 @@ fn write_header(module: &Module<'_>, out: &mut String) {
     out.push_str(")->");
     write_shape(shape.message(2), true, out);
     out.push('}');
-    write_frontend_attributes(", ", module.fields.message(19), out);
+    write_frontend_attributes(module.fields.message(19), &mut Attributes::of(out));
+    if let Some(frames) = frames {
+        frames.write(module.stack_frame_index(), out);
+    }
     out.push_str("\n\n");
 }
 

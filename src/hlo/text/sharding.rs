@@ -1,6 +1,6 @@
 //! How values are spread over devices (`HloSharding::Print`), and groups of devices.
 
-use super::attributes::write_metadata;
+use super::annotations::write_metadata;
 use crate::hlo::fields::Fields;
 use crate::hlo::module::Metadata;
 use crate::hlo::shape::{join_ints, push_int, write_separator};
@@ -60,20 +60,26 @@ fn write_at(sharding: Fields<'_>, with_metadata: bool, depth: u32, out: &mut Str
     out.push('}');
 }
 
+/// The metadata of a sharding keeps the numbers of frames that it was read with.
+fn write_own_metadata(metadata: Fields<'_>, out: &mut String) {
+    let metadata = Metadata(metadata);
+    write_metadata(metadata, metadata.stack_frame_id(), out);
+}
+
 fn write_all_metadata(sharding: Fields<'_>, out: &mut String) {
     let all: Vec<Fields<'_>> = sharding.messages(7).collect();
     match all.as_slice() {
         [] => {}
         [one] => {
             out.push_str(" metadata={");
-            write_metadata(Metadata(*one), out);
+            write_own_metadata(*one, out);
             out.push('}');
         }
         several => {
             out.push_str(" metadata={");
             for (place, metadata) in several.iter().enumerate() {
                 out.push_str(if place > 0 { ", {" } else { "{" });
-                write_metadata(Metadata(*metadata), out);
+                write_own_metadata(*metadata, out);
                 out.push('}');
             }
             out.push('}');
@@ -228,7 +234,7 @@ fn write_named(named: Fields<'_>, with_metadata: bool, out: &mut String) {
         out.push_str(", metadata={");
         for (place, metadata) in metadata.into_iter().enumerate() {
             out.push_str(if place > 0 { ", {" } else { "{" });
-            write_metadata(Metadata(metadata), out);
+            write_own_metadata(metadata, out);
             out.push('}');
         }
         out.push('}');

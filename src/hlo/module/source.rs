@@ -1,0 +1,149 @@
+//! Where instructions come from in the source (`OpMetadata`, `StackFrameIndexProto`).
+
+use crate::hlo::fields::Fields;
+
+/// Where an instruction comes from (`OpMetadata`).
+#[derive(Debug, Clone, Copy)]
+pub struct Metadata<'a>(pub Fields<'a>);
+
+impl<'a> Metadata<'a> {
+    /// Type of the framework op.
+    pub fn op_type(self) -> &'a str {
+        self.0.text(1)
+    }
+
+    /// Name of the framework op.
+    pub fn op_name(self) -> &'a str {
+        self.0.text(2)
+    }
+
+    /// Source file.
+    pub fn source_file(self) -> &'a str {
+        self.0.text(3)
+    }
+
+    /// Line in the source file.
+    pub fn source_line(self) -> i32 {
+        self.0.int(4) as i32
+    }
+
+    /// Name that equal instructions share.
+    pub fn deduplicated_name(self) -> &'a str {
+        self.0.text(12)
+    }
+
+    /// The innermost frame of the stack; 0 for none.
+    pub fn stack_frame_id(self) -> i32 {
+        self.0.int(15) as i32
+    }
+}
+
+/// The frames that instructions refer to (`StackFrameIndexProto`). Numbers of places start at 1;
+/// 0 is none.
+#[derive(Debug, Default)]
+pub struct StackFrameIndex<'a> {
+    /// Names of files.
+    pub files: Vec<&'a str>,
+    /// Names of functions.
+    pub functions: Vec<&'a str>,
+    /// Places in files.
+    pub locations: Vec<FileLocation>,
+    /// Location and parent of each frame.
+    pub frames: Vec<(i32, i32)>,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileLocation {
+    /// Number of the file's name.
+    pub file: i32,
+    /// Number of the function's name.
+    pub function: i32,
+    /// First line.
+    pub line: i32,
+    /// Last line.
+    pub end_line: i32,
+    /// First column.
+    pub column: i32,
+    /// Last column.
+    pub end_column: i32,
+}
+
+/// A frame of a stack.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Name of the file.
+    pub file: &'a str,
+    /// Name of the function.
+    pub function: &'a str,
+    /// Line in the file.
+    pub line: i32,
+    /// Column in the line; 0 where it is not known.
+    pub column: i32,
+}
+
+impl<'a> StackFrameIndex<'a> {
+    /// Reads a `StackFrameIndexProto`.
+    pub(super) fn read(index: Fields<'a>) -> Self {
+        let location = |location: Fields<'_>| {
+            let int = |field| location.int(field) as i32;
+            FileLocation {
+                file: int(1),
+                function: int(2),
+                line: int(3),
+                end_line: int(5),
+                column: int(4),
+                end_column: int(6),
+            }
+        };
+        let frame = |frame: Fields<'_>| (frame.int(1) as i32, frame.int(2) as i32);
+        Self {
+            files: index.texts(1).collect(),
+            functions: index.texts(2).collect(),
+            locations: index.messages(3).map(location).collect(),
+            frames: index.messages(4).map(frame).collect(),
+        }
+    }
+
+    /// The frames of a stack from the innermost on; none where one of them is not there as a
+    /// whole, or is in the stack twice, because XLA forgets such a stack.
+    pub fn stack(&self, innermost: i32) -> Vec<Frame<'a>> {
+        let Some(places) = self.places(innermost) else { return Vec::new() };
+        let frames = places.into_iter().map_while(|(place, _)| {
+            let location = at(&self.locations, self.frames.get(place)?.0)?;
+            let name = |names, id| at(names, id).copied().unwrap_or_default();
+            let frame = Frame {
+                file: name(&self.files, location.file),
+                function: name(&self.functions, location.function),
+                line: location.line,
+                column: location.column,
+            };
+            let is_empty = frame.file.is_empty() && frame.line == 0 && frame.column == 0;
+            (!is_empty).then_some(frame)
+        });
+        frames.collect()
+    }
+
+    /// Places of a stack's frames and of their locations, counted from 0, from the innermost on;
+    /// `None` where one is not there as a whole, or is there twice.
+    pub fn places(&self, innermost: i32) -> Option<Vec<(usize, usize)>> {
+        let (mut places, mut id) = (Vec::new(), innermost);
+        while id != 0 {
+            let &(location, parent) = at(&self.frames, id)?;
+            let FileLocation { file, function, .. } = *at(&self.locations, location)?;
+            at(&self.files, file)?;
+            at(&self.functions, function)?;
+            if places.len() == self.frames.len() {
+                return None;
+            }
+            places.push((id as usize - 1, location as usize - 1));
+            id = parent;
+        }
+        Some(places)
+    }
+}
+
+/// What a number that starts at 1 refers to.
+fn at<T>(items: &[T], number: i32) -> Option<&T> {
+    items.get(usize::try_from(number).ok()?.checked_sub(1)?)
+}
