@@ -9,7 +9,7 @@ pub use crate::render::python_float::round;
 use crate::render::python_json::{self, Value as Json};
 use crate::render::python_json_indent::Writer;
 use crate::session::Session;
-use crate::tools::{self, NOT_BUILT, Profiles, Request, ToolError};
+use crate::tools::{self, Answer, NOT_BUILT, Profiles, Request, ToolError};
 use std::path::PathBuf;
 
 /// A session and its profiles.
@@ -24,8 +24,12 @@ pub struct ToolData {
 impl ToolData {
     /// The session that a call's `session_id` names.
     pub fn open(call: &Call) -> Result<Self, Raised> {
-        let id = call.get("session_id");
-        let found = find_session(&id, call.logdir.as_deref())?;
+        Self::of_session(call, &call.get("session_id"))
+    }
+
+    /// The session that an id names.
+    pub fn of_session(call: &Call, id: &Value) -> Result<Self, Raised> {
+        let found = find_session(id, call.logdir.as_deref())?;
         Ok(Self { name: id.to_text(), session: found, profiles: Profiles::default() })
     }
 
@@ -37,11 +41,18 @@ impl ToolData {
 
     /// A tool's answer; `None` where it has none, the reason being on stderr.
     pub fn fetch(&self, tool: &str, params: &[(&str, &str)]) -> Result<Option<String>, Raised> {
+        Self::taken(tool, self.ask(tool, params))
+    }
+
+    fn ask(&self, tool: &str, params: &[(&str, &str)]) -> Result<Answer, ToolError> {
         let params: Vec<(String, String)> =
             params.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        let request =
-            Request { tool, session: &self.session, params: &params, profiles: &self.profiles };
-        match tools::answer(&request) {
+        let (session, profiles) = (&self.session, &self.profiles);
+        tools::answer(&Request { tool, session, params: &params, profiles })
+    }
+
+    fn taken(tool: &str, answer: Result<Answer, ToolError>) -> Result<Option<String>, Raised> {
+        match answer {
             Ok(answer) => {
                 if let Some(reason) = answer.reason {
                     eprintln!("{tool}: {reason}");
@@ -56,6 +67,29 @@ impl ToolData {
                 Ok(None)
             }
             Err(ToolError::Unknown) => Ok(None),
+        }
+    }
+
+    /// The names of the session's HLO modules, in the order of their files' names.
+    pub fn module_names(&self) -> Vec<String> {
+        let (mut names, reason) = tools::module_names(&self.session, &self.profiles);
+        if let Some(reason) = reason {
+            eprintln!("{}: {reason}", self.name);
+        }
+        names.retain(|name| name != tools::NO_MODULE);
+        names.sort_by_cached_key(|name| format!("{name}{}", tools::HLO_PROTO_SUFFIX));
+        names
+    }
+
+    /// A tool's answer, the failure of its conversion being an error; `None` where there is none.
+    pub fn fetch_or_raise(
+        &self,
+        tool: &str,
+        params: &[(&str, &str)],
+    ) -> Result<Option<String>, Raised> {
+        match self.ask(tool, params) {
+            Err(ToolError::Failed(reason)) => Err(Raised::Value(reason)),
+            answer => Self::taken(tool, answer),
         }
     }
 

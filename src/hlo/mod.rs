@@ -10,8 +10,8 @@ pub mod module;
 mod modules;
 pub mod opcode;
 mod order;
-mod programs;
 pub mod pbtxt;
+mod programs;
 pub mod shape;
 #[cfg(test)]
 mod testing;

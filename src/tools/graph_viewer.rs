@@ -79,9 +79,8 @@ fn find_and_answer(request: &Request<'_>) -> Result<Answer, String> {
         Form::Proto => Ok(of(proto, OCTETS)),
         Form::Json => Err("Not implemented".to_owned()),
         Form::ProtoText => {
-            let text = hlo_proto_text(&proto).map_err(|error| {
-                format!("HLO proto: at byte {}: {}", error.offset, error.cause)
-            })?;
+            let text = hlo_proto_text(&proto)
+                .map_err(|error| format!("HLO proto: at byte {}: {}", error.offset, error.cause))?;
             Ok(of(text.into_bytes(), OCTETS))
         }
         Form::ShortText => text_of(&proto, TextOptions::SHORT, with_metadata),
@@ -168,8 +167,9 @@ fn adjacent_nodes(proto: &[u8], node: Option<&str>) -> Result<Answer, String> {
 /// The kernel of a custom call; the module's text where there is no such instruction.
 fn custom_call(proto: &[u8], node: Option<&str>) -> Result<Answer, String> {
     let module = module_of(proto)?;
-    match module.find_instruction(node.unwrap_or_default()) {
-        Some(id) => Err(custom_call::why_no_text(module.backend_config(id))),
+    let found = module.find_instruction(node.unwrap_or_default());
+    match found.and_then(|id| custom_call::why_no_text(&module.backend_config_text(id))) {
+        Some(reason) => Err(reason),
         None => {
             let options = TextOptions { metadata: true, ..TextOptions::LONG };
             Ok(of(module_text(&module, options).into_bytes(), PLAIN))
@@ -186,8 +186,12 @@ mod tests {
     fn width_of(text: &str) -> i64 {
         let (session, profiles) = (Session::default(), Profiles::default());
         let params = [("graph_width".to_owned(), text.to_owned())];
-        let request =
-            Request { tool: "graph_viewer", session: &session, params: &params, profiles: &profiles };
+        let request = Request {
+            tool: "graph_viewer",
+            session: &session,
+            params: &params,
+            profiles: &profiles,
+        };
         width(&request)
     }
 

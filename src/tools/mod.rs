@@ -21,7 +21,7 @@ mod step_tables;
 mod trace_viewer;
 
 pub use hosts::{HostError, HostSelection, hosts_of, select_hosts};
-pub use modules::{module_names, write_side_files};
+pub use modules::{HLO_PROTO_SUFFIX, NO_MODULE, module_names, write_side_files};
 pub use profiles::{Profile, ProfileCause, ProfileError, Profiles};
 pub use registry::{HostRule, NOT_BUILT, TOOLS, Tool, answer, offered, tool};
 

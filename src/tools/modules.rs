@@ -9,9 +9,10 @@ use crate::store;
 use std::fs;
 use std::path::Path;
 
-const HLO_PROTO_SUFFIX: &str = ".hlo_proto.pb";
+/// What the names of files with an HLO proto end with.
+pub const HLO_PROTO_SUFFIX: &str = ".hlo_proto.pb";
 /// The module name that stands for none.
-const NO_MODULE: &str = "NO_MODULE";
+pub const NO_MODULE: &str = "NO_MODULE";
 const TOOLS_FILE: &str = ".cached_tools.json";
 /// Version of the format of [`TOOLS_FILE`].
 const TOOLS_FILE_VERSION: &str = "1";

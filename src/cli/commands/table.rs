@@ -2,9 +2,10 @@
 
 use super::{
     Call, aggregate_xplane_events, check_host_boundness, get_avg_step_time, get_device_information,
-    get_hlo_op_profile, get_hlo_stats, get_hosts, get_kernel_stats, get_kpi_metrics, get_overview,
+    get_graph_viewer, get_hlo_module_content, get_hlo_neighborhood, get_hlo_op_profile,
+    get_hlo_stats, get_hlo_text, get_hosts, get_kernel_stats, get_kpi_metrics, get_overview,
     get_profile_summary, get_roofline_model, get_step_trace, get_top_hlo_ops, get_xspace_proto,
-    list_xplane_events, upload_trace,
+    list_hlo_modules, list_xplane_events, upload_trace,
 };
 use crate::cli::error::Raised;
 use crate::cli::fire::Signature;
@@ -185,39 +186,58 @@ pub static COMMANDS: &[Command] = &[
             "The device and its peak rates",
         )
     },
-    planned(
-        "get_graph_viewer",
-        &[p("session_id", Text(""))],
-        &[
-            p("symbol_id", Text("")),
-            p("symbol_type", Text("")),
-            p("graph_type", Text("xla")),
-            p("module_name", Text("")),
-            p("output_type", Text("short_txt")),
-            p("show_metadata", Bool(true)),
-            p("node_name", Text("")),
-            p("graph_width", Int(1)),
-            p("merge_fusion", Bool(false)),
-            p("tag", Text("")),
-            p("tool", Text("")),
-            p("op_profile_limit", Int(0)),
-            p("use_xplane", Int(0)),
-            BYPASS,
-        ],
-        "An HLO module as text or as a graph around one instruction",
-    ),
-    planned(
-        "get_hlo_module_content",
-        &[SESSION, p("fmt", Text("text")), p("module_name", Nothing), p("max_lines", Int(2000))],
-        &[p("print_metadata", Bool(false)), BYPASS],
-        "The text of an HLO module",
-    ),
-    planned(
-        "get_hlo_neighborhood",
-        &[SESSION, p("instruction_name", Nothing), p("radius", Int(2)), p("module_name", Nothing)],
-        &[p("op_name", Nothing), p("print_metadata", Bool(false)), BYPASS],
-        "The instructions around one instruction",
-    ),
+    Command {
+        run: get_graph_viewer::run,
+        ..planned(
+            "get_graph_viewer",
+            &[p("session_id", Text(""))],
+            &[
+                p("symbol_id", Text("")),
+                p("symbol_type", Text("")),
+                p("graph_type", Text("xla")),
+                p("module_name", Text("")),
+                p("output_type", Text("short_txt")),
+                p("show_metadata", Bool(true)),
+                p("node_name", Text("")),
+                p("graph_width", Int(1)),
+                p("merge_fusion", Bool(false)),
+                p("tag", Text("")),
+                p("tool", Text("")),
+                p("op_profile_limit", Int(0)),
+                p("use_xplane", Int(0)),
+                BYPASS,
+            ],
+            "An HLO module as text or as a graph around one instruction",
+        )
+    },
+    Command {
+        run: get_hlo_module_content::run,
+        ..planned(
+            "get_hlo_module_content",
+            &[
+                SESSION,
+                p("fmt", Text("text")),
+                p("module_name", Nothing),
+                p("max_lines", Int(2000)),
+            ],
+            &[p("print_metadata", Bool(false)), BYPASS],
+            "The text of an HLO module",
+        )
+    },
+    Command {
+        run: get_hlo_neighborhood::run,
+        ..planned(
+            "get_hlo_neighborhood",
+            &[
+                SESSION,
+                p("instruction_name", Nothing),
+                p("radius", Int(2)),
+                p("module_name", Nothing),
+            ],
+            &[p("op_name", Nothing), p("print_metadata", Bool(false)), BYPASS],
+            "The instructions around one instruction",
+        )
+    },
     Command {
         run: get_hlo_op_profile::run,
         ..planned(
@@ -250,12 +270,21 @@ pub static COMMANDS: &[Command] = &[
             "The table of HLO operations",
         )
     },
-    planned(
-        "get_hlo_text",
-        &[SESSION, p("path", Nothing), p("module_name", Nothing), p("op_name", Nothing), BYPASS],
-        &[],
-        "The text of an HLO module, also into a file",
-    ),
+    Command {
+        run: get_hlo_text::run,
+        ..planned(
+            "get_hlo_text",
+            &[
+                SESSION,
+                p("path", Nothing),
+                p("module_name", Nothing),
+                p("op_name", Nothing),
+                BYPASS,
+            ],
+            &[],
+            "The text of an HLO module, also into a file",
+        )
+    },
     Command {
         run: get_hosts::run,
         ..planned("get_hosts", SESSION_AND_BYPASS, &[], "The hosts of a session")
@@ -385,7 +414,10 @@ pub static COMMANDS: &[Command] = &[
             "The profile itself, as bytes or into a file",
         )
     },
-    planned("list_hlo_modules", &[SESSION], JUST_BYPASS, "The HLO modules of a session"),
+    Command {
+        run: list_hlo_modules::run,
+        ..planned("list_hlo_modules", &[SESSION], JUST_BYPASS, "The HLO modules of a session")
+    },
     Command {
         run: list_xplane_events::run,
         ..planned(

@@ -15,9 +15,85 @@ const CONVOLUTIONS: [&str; 5] = [
     "__cudnn$convForwardGraph",
 ];
 /// Calls of cuBLAS's matrix products.
-const PRODUCTS: [&str; 3] = ["__cublas$gemm", "__cublas$lt$matmul", "__cublas$lt$matmul$f8"];
+const PRODUCTS: [&str; 4] = [
+    "__cublas$lt$matmul",
+    "__cublas$lt$matmul$f8",
+    "__cublas$lt$matmul$mx",
+    "__cublas$lt$groupedMatmul",
+];
 
-/// Names of activations by their names in JSON.
+/// The members of a backend config that XProf knows: one that it does not know makes all of it
+/// unreadable, for instance notes of another version of XLA.
+mod known {
+    pub const CONFIG: [&str; 17] = [
+        "operation_queue_id",
+        "cudnn_conv_backend_config",
+        "gemm_backend_config",
+        "bitcast_backend_config",
+        "collective_backend_config",
+        "fusion_backend_config",
+        "cudnn_norm_backend_config",
+        "cudnn_fmha_backend_config",
+        "custom_call_backend_config",
+        "block_scaled_dot_backend_config",
+        "native_emitter_backend_config",
+        "collective_metadata_backend_config",
+        "grouped_gemm_backend_config",
+        "dynamic_slice_config",
+        "force_earliest_schedule",
+        "reification_cost",
+        "device_type",
+    ];
+    pub const CONVOLUTION: [&str; 7] = [
+        "algorithm",
+        "conv_result_scale",
+        "activation_mode",
+        "side_input_scale",
+        "leakyrelu_alpha",
+        "reordered_int8_nchw_vect",
+        "serialized_graph",
+    ];
+    pub const ALGORITHM: [&str; 5] =
+        ["algo_id", "math_type", "tuning_knobs", "is_cudnn_frontend", "workspace_size"];
+    pub const PRODUCT: [&str; 14] = [
+        "selected_algorithm",
+        "alpha_real",
+        "alpha_imag",
+        "beta",
+        "dot_dimension_numbers",
+        "precision_config",
+        "epilogue",
+        "lhs_stride",
+        "rhs_stride",
+        "grad_x",
+        "grad_y",
+        "damax_output",
+        "autotune_workspace_size",
+        "scale_mode",
+    ];
+    pub const DIMENSIONS: [&str; 4] = [
+        "lhs_contracting_dimensions",
+        "rhs_contracting_dimensions",
+        "lhs_batch_dimensions",
+        "rhs_batch_dimensions",
+    ];
+}
+
+/// What a product goes on to do.
+const EPILOGUES: [&str; 10] = [
+    "DEFAULT",
+    "BIAS",
+    "RELU",
+    "BIAS_RELU",
+    "GELU",
+    "GELU_AUX",
+    "BIAS_GELU",
+    "BIAS_GELU_AUX",
+    "SILU",
+    "BIAS_SILU",
+];
+
+/// Names of activations in JSON, and how they are written.
 const ACTIVATIONS: [(&str, &str); 10] = [
     ("kNone", "none"),
     ("kSigmoid", "sigmoid"),
@@ -28,22 +104,24 @@ const ACTIVATIONS: [(&str, &str); 10] = [
     ("kBandPass", "bandpass"),
     ("kElu", "elu"),
     ("kLeakyRelu", "leakyrelu"),
-    ("kGeluExact", "gelu_exact"),
+    ("kGeluExact", "unknown: 9"),
 ];
 
 impl Picture<'_, '_> {
     /// The text of a node about its backend config; empty where there is none.
     pub(super) fn backend_config(&self, id: InstructionId) -> String {
         let instruction = self.module.instruction(id);
-        let config = || self.module.backend_config(id);
-        let is_call_of = |targets: &[&str]| {
-            targets.iter().any(|target| instruction.is_custom_call(target))
+        let config = self.module.backend_config_text(id);
+        let is_call_of =
+            |targets: &[&str]| targets.iter().any(|target| instruction.is_custom_call(target));
+        let parsed = || {
+            let config = serde_json::from_slice::<Value>(&config).ok()?;
+            is_known(&config, &known::CONFIG).then_some(config)
         };
-        let parsed = || serde_json::from_slice::<Value>(config()).ok();
         let properties = if is_call_of(&CONVOLUTIONS) {
-            parsed().map(|config| convolution(member(&config, "cudnn_conv_backend_config")))
+            parsed().and_then(|config| convolution(member(&config, "cudnn_conv_backend_config")))
         } else if is_call_of(&PRODUCTS) {
-            parsed().map(|config| product(member(&config, "gemm_backend_config"), instruction))
+            parsed().and_then(|config| product(member(&config, "gemm_backend_config"), instruction))
         } else {
             None
         };
@@ -51,11 +129,10 @@ impl Picture<'_, '_> {
             let line_break = if properties.len() > 1 { "<br/>" } else { "" };
             return format!("{line_break}{}", properties.join("<br/>"));
         }
-        let config = config();
         if !self.options.backend_config || config.is_empty() {
             return String::new();
         }
-        format!("backend_config=\"{}\"", String::from_utf8_lossy(config))
+        format!("backend_config=\"{}\"", String::from_utf8_lossy(&config))
     }
 }
 
@@ -63,19 +140,36 @@ static NULL: Value = Value::Null;
 
 /// A member by its name in the protobuf or in JSON's spelling of it; null where it is not there.
 fn member<'v>(value: &'v Value, name: &str) -> &'v Value {
-    let camel = || {
-        let mut is_after_underscore = false;
-        let letters = name.chars().filter_map(|letter| {
-            let is_upper = std::mem::replace(&mut is_after_underscore, letter == '_');
-            match letter {
-                '_' => None,
-                _ if is_upper => Some(letter.to_ascii_uppercase()),
-                _ => Some(letter),
-            }
-        });
-        letters.collect::<String>()
-    };
-    value.get(name).or_else(|| value.get(camel())).unwrap_or(&NULL)
+    value.get(name).or_else(|| value.get(camel(name))).unwrap_or(&NULL)
+}
+
+/// JSON's spelling of a name, `algoId` for `algo_id`.
+fn camel(name: &str) -> String {
+    let mut is_after_underscore = false;
+    let letters = name.chars().filter_map(|letter| {
+        let is_upper = std::mem::replace(&mut is_after_underscore, letter == '_');
+        match letter {
+            '_' => None,
+            _ if is_upper => Some(letter.to_ascii_uppercase()),
+            _ => Some(letter),
+        }
+    });
+    letters.collect()
+}
+
+/// Whether a message has no members but these, in either spelling.
+fn is_known(message: &Value, names: &[&str]) -> bool {
+    let Some(members) = message.as_object() else { return message.is_null() };
+    members.keys().all(|key| names.iter().any(|name| key == name || *key == camel(name)))
+}
+
+/// The place of an enum's value, which may be written as its name or its number; `None` where there
+/// is no such name.
+fn place_of(value: &Value, names: impl Iterator<Item = &'static str>) -> Option<usize> {
+    match value {
+        Value::String(name) => names.into_iter().position(|known| known == name),
+        value => usize::try_from(int(value)).ok(),
+    }
 }
 
 /// A number, which may be written as a text; 0 where it is not there.
@@ -100,7 +194,11 @@ fn ints(value: &Value) -> String {
     items.join(",")
 }
 
-fn convolution(config: &Value) -> Vec<String> {
+fn convolution(config: &Value) -> Option<Vec<String>> {
+    let algorithm = member(config, "algorithm");
+    if !is_known(config, &known::CONVOLUTION) || !is_known(algorithm, &known::ALGORITHM) {
+        return None;
+    }
     let number = |name| double(member(config, name));
     let mut properties = Vec::new();
     let scale = number("conv_result_scale");
@@ -111,43 +209,35 @@ fn convolution(config: &Value) -> Vec<String> {
     if scale != 0.0 && scale != 1.0 {
         properties.push(format!("side_input_scale={}", number::six_digits(scale)));
     }
-    let mode = member(config, "activation_mode");
-    let by_name = |name: &str| ACTIVATIONS.iter().find(|row| row.0 == name);
-    let row = match mode.as_str() {
-        Some(name) => by_name(name),
-        None => usize::try_from(int(mode)).ok().and_then(|place| ACTIVATIONS.get(place)),
-    };
-    let (mode, mode_name) = row.copied().unwrap_or(("", ""));
+    let names = ACTIVATIONS.iter().map(|row| row.0);
+    let mode = place_of(member(config, "activation_mode"), names)?;
+    let (mode, mode_name) = ACTIVATIONS.get(mode).copied().unwrap_or(("", "unknown"));
     if mode == "kLeakyRelu" {
         let alpha = number::six_digits(number("leakyrelu_alpha"));
         properties.push(format!("leakyrelu_alpha={alpha}"));
     }
     properties.push(format!("activation_mode={mode_name}"));
-    properties.push(format!("algo={}", algorithm(member(config, "algorithm"))));
-    properties
+    properties.push(format!("algo={}", engine(algorithm)));
+    Some(properties)
 }
 
 /// An algorithm of cuDNN (`AlgorithmDesc::ToString`).
-fn algorithm(algorithm: &Value) -> String {
+fn engine(algorithm: &Value) -> String {
     let id = int(member(algorithm, "algo_id"));
-    if member(algorithm, "is_cudnn_frontend").as_bool() == Some(true) {
-        let knobs = member(algorithm, "tuning_knobs").as_object();
-        let mut knobs: Vec<(i64, i64)> = knobs
-            .into_iter()
-            .flatten()
-            .map(|(knob, value)| (knob.parse().unwrap_or(0), int(value)))
-            .collect();
-        knobs.sort_unstable();
-        let knobs: Vec<String> =
-            knobs.into_iter().map(|(knob, value)| format!("k{knob}={value}")).collect();
-        return format!("eng{id}{{{}}}", knobs.join(","));
-    }
-    let math = member(algorithm, "math_type");
-    let is_tensor = math.as_str() == Some("TENSOR_OP_MATH") || math.as_i64() == Some(1);
-    format!("{id}{}", if is_tensor { "#TC" } else { "" })
+    let knobs = member(algorithm, "tuning_knobs").as_object().into_iter().flatten();
+    let mut knobs: Vec<(i64, i64)> =
+        knobs.map(|(knob, value)| (knob.parse().unwrap_or(0), int(value))).collect();
+    knobs.sort_unstable();
+    let knobs: Vec<String> =
+        knobs.into_iter().map(|(knob, value)| format!("k{knob}={value}")).collect();
+    format!("eng{id}{{{}}}", knobs.join(","))
 }
 
-fn product(config: &Value, instruction: &Instruction<'_>) -> Vec<String> {
+fn product(config: &Value, instruction: &Instruction<'_>) -> Option<Vec<String>> {
+    let numbers = member(config, "dot_dimension_numbers");
+    if !is_known(config, &known::PRODUCT) || !is_known(numbers, &known::DIMENSIONS) {
+        return None;
+    }
     let number = |name| double(member(config, name));
     let mut properties = Vec::new();
     let alpha = number("alpha_real");
@@ -165,7 +255,6 @@ fn product(config: &Value, instruction: &Instruction<'_>) -> Vec<String> {
     if beta != 0.0 && beta != 1.0 {
         properties.push(format!("beta={}", number::six_digits(beta)));
     }
-    let numbers = member(config, "dot_dimension_numbers");
     let list = |name| ints(member(numbers, name));
     let mut dimensions = Vec::new();
     for (name, field, is_batch) in [
@@ -184,10 +273,11 @@ fn product(config: &Value, instruction: &Instruction<'_>) -> Vec<String> {
     if !selected.is_null() {
         properties.push(format!("algorithm={}", int(selected)));
     }
-    if let Some(epilogue) = member(config, "epilogue").as_str().filter(|name| *name != "DEFAULT") {
-        properties.push(format!("epilogue={epilogue}"));
+    let epilogue = place_of(member(config, "epilogue"), EPILOGUES.into_iter())?;
+    if epilogue != 0 {
+        properties.push(format!("epilogue={}", EPILOGUES.get(epilogue).unwrap_or(&"")));
     }
-    properties
+    Some(properties)
 }
 
 #[cfg(test)]
@@ -206,7 +296,7 @@ mod tests {
         let engine = serde_json::json!({
             "algo_id": "28", "is_cudnn_frontend": true, "tuning_knobs": { "14": "5", "2": "1" },
         });
-        assert_eq!(algorithm(&engine), "eng28{k2=1,k14=5}");
-        assert_eq!(algorithm(&serde_json::json!({ "algo_id": "1" })), "1");
+        assert_eq!(super::engine(&engine), "eng28{k2=1,k14=5}");
+        assert_eq!(super::engine(&serde_json::json!({ "algoId": 1 })), "eng1{}");
     }
 }

@@ -1,6 +1,6 @@
 //! Which instructions are shown, and how (`MakeNodeRadiusAroundFilter`).
 
-use super::links::Links;
+use super::links::{Links, called};
 use crate::hlo::module::{ComputationId, InstructionId, Module, field};
 use crate::hlo::opcode::Opcode;
 use foldhash::fast::RandomState;
@@ -65,8 +65,7 @@ impl Filter {
             } else if displayed == 0 && count > 0 {
                 shown = Shown::NoOperands;
             }
-            if shown == Shown::SomeUsers
-                && links.users(id).all(|user| is_displayed(user, &reached))
+            if shown == Shown::SomeUsers && links.users(id).all(|user| is_displayed(user, &reached))
             {
                 shown = Shown::Normal;
             }
@@ -125,8 +124,8 @@ fn reach(
                 queue.push_back((operand, if is_bitcast { distance } else { distance + 1 }));
             }
         }
-        for called in module.called(id) {
-            queue.push_back((module.computation(called).root, distance + 1));
+        for computation in called(module, id) {
+            queue.push_back((module.computation(computation).root, distance + 1));
         }
         if opcode == Opcode::Constant {
             continue;

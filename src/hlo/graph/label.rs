@@ -1,5 +1,6 @@
 //! The texts of nodes: what they are called, what is noted on them, where they come from.
 
+use super::links::called;
 use super::picture::Picture;
 use super::trivial::trivial_computation;
 use crate::hlo::module::{InstructionId, Module, field};
@@ -60,7 +61,7 @@ impl Picture<'_, '_> {
         if module.instruction(id).opcode == Opcode::Fusion {
             return Vec::new();
         }
-        let called = module.called(id);
+        let called = called(module, id);
         let count = called.len();
         let mut lines = Vec::new();
         for (place, computation) in called.enumerate() {

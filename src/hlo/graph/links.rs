@@ -1,6 +1,7 @@
 //! Who uses an instruction, and who calls a computation.
 
 use crate::hlo::module::{ComputationId, InstructionId, Module};
+use crate::hlo::opcode::Opcode;
 
 /// Users of instructions and callers of computations.
 #[derive(Debug)]
@@ -61,7 +62,7 @@ impl Links {
         });
         let callers = Lists::of(module.computations().len(), |take| {
             for id in ids() {
-                module.called(id).for_each(|called| take(called.0, id.0));
+                called(module, id).for_each(|computation| take(computation.0, id.0));
             }
         });
         Self { users, callers }
@@ -85,6 +86,16 @@ impl Links {
     }
 }
 
+/// The computations that an instruction calls as XLA counts: what is begun asynchronously is called
+/// by what begins it, not by what ends it.
+pub fn called<'m>(
+    module: &'m Module<'_>,
+    id: InstructionId,
+) -> impl DoubleEndedIterator<Item = ComputationId> + ExactSizeIterator + 'm {
+    let is_later = matches!(module.instruction(id).opcode, Opcode::AsyncUpdate | Opcode::AsyncDone);
+    module.called(id).take(if is_later { 0 } else { usize::MAX })
+}
+
 /// What starts the names of instructions that only take a tuple apart.
 const TUPLE_ELEMENT: &str = "get-tuple-element";
 
@@ -94,11 +105,7 @@ pub fn visible_operands<'m>(module: &'m Module<'_>, id: InstructionId) -> Vec<&'
 }
 
 /// The users of an instruction as people see them: what takes a tuple apart is passed over.
-pub fn visible_users<'m>(
-    module: &'m Module<'_>,
-    links: &Links,
-    id: InstructionId,
-) -> Vec<&'m str> {
+pub fn visible_users<'m>(module: &'m Module<'_>, links: &Links, id: InstructionId) -> Vec<&'m str> {
     visible(module, id, |id| links.users(id).collect())
 }
 

@@ -4,7 +4,7 @@ use super::DrawOptions;
 use super::color::{Color, GRAY_FILL, GRAY_STROKE, Statistic};
 use super::filter::{Filter, Shown, fusion_operand};
 use super::label::escaped;
-use super::links::Links;
+use super::links::{Links, called};
 use super::trivial::{is_fused_broadcast_of_constant, is_small, trivial_computation};
 use crate::hlo::module::{ComputationId, InstructionId, Module};
 use crate::hlo::opcode::Opcode;
@@ -160,12 +160,13 @@ impl<'m, 'a> Picture<'m, 'a> {
                 }
                 continue;
             }
-            let called = if self.is_shown(id) { module.called(id).nth(open.drawn_called) } else { None };
+            let next =
+                if self.is_shown(id) { called(module, id).nth(open.drawn_called) } else { None };
             open.drawn_called += 1;
-            match called {
-                Some(called) if self.is_drawn_as_cluster(called) => {
-                    if self.begin_cluster(called, id, out) {
-                        stack.push(self.open(called));
+            match next {
+                Some(next) if self.is_drawn_as_cluster(next) => {
+                    if self.begin_cluster(next, id, out) {
+                        stack.push(self.open(next));
                     }
                 }
                 Some(_) => {}
@@ -284,8 +285,8 @@ impl<'m, 'a> Picture<'m, 'a> {
         let module = self.module;
         let instruction = module.instruction(id);
         let root = module.computation(instruction.computation).root;
-        let is_constant = instruction.opcode == Opcode::Constant
-            || is_fused_broadcast_of_constant(module, id);
+        let is_constant =
+            instruction.opcode == Opcode::Constant || is_fused_broadcast_of_constant(module, id);
         if is_constant && id != root
             || self.is_merged_into_users(id)
             || instruction.opcode == Opcode::Fusion && self.shows_fused(id)
@@ -311,10 +312,8 @@ impl<'m, 'a> Picture<'m, 'a> {
             Shown::Highlighted => (Color::DarkRed, "diamond"),
             _ => {
                 let is_while = instruction.opcode == Opcode::While;
-                let is_cut = matches!(
-                    shown,
-                    Shown::SomeOperands | Shown::NoOperands | Shown::SomeUsers
-                );
+                let is_cut =
+                    matches!(shown, Shown::SomeOperands | Shown::NoOperands | Shown::SomeUsers);
                 let color = if is_cut { Color::Dashed } else { self.color(id) };
                 (color, if is_while { "ellipse" } else { "rect" })
             }

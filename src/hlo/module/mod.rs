@@ -4,6 +4,7 @@
 //! computation, and to computations before their own, so nothing can be cyclic. What names,
 //! orders and connects instructions is read once; attributes stay in the bytes.
 
+mod backend_config;
 mod error;
 pub mod field;
 mod names;
@@ -195,6 +196,12 @@ impl<'a> Module<'a> {
     /// Where instructions come from in the source.
     pub fn stack_frame_index(&self) -> &StackFrameIndex<'a> {
         self.stack_frames.get_or_init(|| StackFrameIndex::read(self.fields.message(17)))
+    }
+
+    /// What the backend noted as XLA writes it: without the empty lists of queues to wait on that
+    /// older versions noted.
+    pub fn backend_config_text(&self, id: InstructionId) -> Cow<'a, [u8]> {
+        backend_config::without_empty_queues(self.backend_config(id))
     }
 
     /// What the backend noted: mostly a JSON text.

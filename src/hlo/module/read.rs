@@ -286,10 +286,10 @@ impl<'a> RawInstruction<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::hlo::cost::Costs;
     use crate::hlo::testing::{Built, BuiltInstruction, instruction};
     use crate::hlo::text::{TextOptions, module_text};
-    use super::*;
 
     fn value(name: &str, opcode: &str, id: u64) -> BuiltInstruction {
         instruction(name, opcode, id).shape(11, &[4])
@@ -311,7 +311,10 @@ mod tests {
             (value("a", "call", 2).calls(&[7]), "it calls computation 7, which is not there"),
             (value("a", "add", 2).operands(&[1]), "instruction a: 1 operands are not"),
             (value("a", "bogus", 2), "instruction a: unknown operation bogus"),
-            (value("a", "call", 2).calls(&[1]), "it calls computation 1, which is its own or comes after"),
+            (
+                value("a", "call", 2).calls(&[1]),
+                "it calls computation 1, which is its own or comes after",
+            ),
             (value("p", "negate", 2).operands(&[1]), "the name p is there twice"),
             (value("a", "negate", 1).operands(&[1]), "the id 1 is there twice"),
             (instruction("a", "iota", 2), "instruction a: the shape is not valid"),

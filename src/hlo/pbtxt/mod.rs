@@ -176,11 +176,7 @@ fn is_zero(kind: Kind, bits: u64) -> bool {
 
 /// Takes the numbers of one occurrence of a field, packed or not; other wire types are unknown
 /// fields.
-fn each_number(
-    kind: Kind,
-    value: Value<'_>,
-    take: &mut dyn FnMut(u64),
-) -> Result<(), WireError> {
+fn each_number(kind: Kind, value: Value<'_>, take: &mut dyn FnMut(u64)) -> Result<(), WireError> {
     match (kind, value) {
         (Kind::Float, Value::Fixed32(bits)) => take(u64::from(bits)),
         (Kind::Double, Value::Fixed64(bits)) => take(bits),

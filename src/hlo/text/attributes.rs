@@ -470,4 +470,3 @@ fn write_precision(fields: Fields<'_>, operands: usize, attributes: &mut Attribu
         attributes.text("algorithm", names::of(&names::DOT_ALGORITHM, config.int(2)));
     }
 }
-

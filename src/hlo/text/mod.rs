@@ -13,10 +13,10 @@ mod sharding;
 mod stack_frames;
 
 use attribute_list::Attributes;
-use stack_frames::FrameNumbers;
 pub use escape::write_escaped;
 pub use literal::{literal_text, write_double, write_float};
 pub use module_text::module_text;
+use stack_frames::FrameNumbers;
 
 use super::module::{ComputationId, InstructionId, Module, field};
 use super::opcode::Opcode;
@@ -226,14 +226,14 @@ impl<'m, 'a> Printer<'m, 'a> {
     }
 
     fn backend_config(self, id: InstructionId, out: &mut String) {
-        let config = self.module.backend_config(id);
+        let config = self.module.backend_config_text(id);
         if config.is_empty() {
             return;
         }
         out.push_str(", backend_config=");
-        match std::str::from_utf8(config) {
+        match std::str::from_utf8(&config) {
             Ok(json) if escape::is_json_dict(json) => out.push_str(json),
-            _ => escape::write_quoted(config, out),
+            _ => escape::write_quoted(&config, out),
         }
     }
 }
