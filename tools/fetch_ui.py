@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Lays XProf's prebuilt user interface in ui/dist, where the build embeds it.
 
-    fetch_ui.py [--wheel FILE]
+    fetch_ui.py [--wheel FILE] [--tarball FILE]
 
-The files come out of one published wheel of XProf, which pip downloads. Nothing of it is run: the wheel is a zip archive,
-its sha256 and each file's are checked against ui/manifest, and only the files named there are taken.
+The files come out of one published wheel of XProf, which pip downloads, and out of one published package with graphviz,
+which npm packs. Nothing of them is run: they are archives, their sha256 and each file's are checked against ui/manifest, and
+only the files named there are taken.
 
 When ui/dist already holds the right files nothing is downloaded, so a second run is quick and works without a network.
-Needs Python 3.9 or newer with pip; any index or proxy that pip is configured for is used.
+Needs Python 3.9 or newer with pip, and npm; any index or proxy that these are configured for is used.
 """
 import argparse
 import hashlib
@@ -15,6 +16,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tarfile
 import tempfile
 import typing
 import zipfile
@@ -46,30 +48,38 @@ class Manifest(typing.NamedTuple):
     platform: str
     wheel: Pin
     files: typing.List[Pin]
+    package: str = ''
+    tarball: typing.Optional[Pin] = None
+    # Path in the package, and what it has to be.
+    members: typing.Sequence[typing.Tuple[str, Pin]] = ()
 
 
 def read_manifest(path: pathlib.Path) -> Manifest:
     """Reads the manifest; its head says what the fields are."""
     words = {}
-    wheel, files = None, []
+    wheel, files, tarball, members = None, [], None, []
     for line in path.read_text(encoding='utf-8').splitlines():
         if not line or line.startswith('#'):
             continue
         kind, *fields = line.split()
-        if kind in ('wheel', 'file'):
-            sha256, size, name = fields
+        if kind in ('wheel', 'file', 'tarball', 'member'):
+            sha256, size, name, *place = fields
             pin = Pin(sha256, int(size), name)
             if name != os.path.basename(name):
                 raise SystemExit(f'{path}: not a plain file name: {name}')
             if kind == 'wheel':
                 wheel = pin
+            elif kind == 'tarball':
+                tarball = pin
+            elif kind == 'member':
+                members.append((place[0], pin))
             else:
                 files.append(pin)
         else:
             (words[kind],) = fields
     if wheel is None:
         raise SystemExit(f'{path}: names no wheel')
-    return Manifest(words['requirement'], words['platform'], wheel, files)
+    return Manifest(words['requirement'], words['platform'], wheel, files, words.get('package', ''), tarball, members)
 
 
 def is_laid(files: typing.List[Pin]) -> bool:
@@ -99,6 +109,34 @@ def download(manifest: Manifest, folder: str) -> pathlib.Path:
     return pathlib.Path(folder) / manifest.wheel.name
 
 
+def pack(manifest: Manifest, folder: str) -> pathlib.Path:
+    """Gets the package's tarball into a folder with npm and returns its path."""
+    command = ['npm', 'pack', '--silent', f'--pack-destination={folder}', manifest.package]
+    try:
+        failed = subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode != 0
+    except FileNotFoundError:
+        failed = True
+    if failed:
+        raise SystemExit(
+            f'fetch_ui: npm could not get {manifest.tarball.name}. Without npm or a network: copy that file here from another '
+            f'machine and give it with --tarball FILE.'
+        )
+    return pathlib.Path(folder) / manifest.tarball.name
+
+
+def lay_members(tarball: pathlib.Path, manifest: Manifest) -> None:
+    """Checks the tarball and each file that is taken, then writes the files to ui/dist."""
+    if not manifest.tarball.accepts(tarball.read_bytes()):
+        raise SystemExit(f'fetch_ui: {tarball}: not the tarball that ui/manifest pins (size or sha256 differs)')
+    contents = {}
+    with tarfile.open(tarball) as archive:
+        for place, pin in manifest.members:
+            contents[pin.name] = archive.extractfile(place).read()
+            if not pin.accepts(contents[pin.name]):
+                raise SystemExit(f'fetch_ui: {pin.name}: not what ui/manifest pins (size or sha256 differs)')
+    write(contents)
+
+
 def lay(wheel: pathlib.Path, manifest: Manifest) -> None:
     """Checks the wheel and each file, then writes the files to ui/dist."""
     if not manifest.wheel.accepts(wheel.read_bytes()):
@@ -109,6 +147,11 @@ def lay(wheel: pathlib.Path, manifest: Manifest) -> None:
             contents[pin.name] = archive.read(STATIC + pin.name)
             if not pin.accepts(contents[pin.name]):
                 raise SystemExit(f'fetch_ui: {pin.name}: not what ui/manifest pins (size or sha256 differs)')
+    write(contents)
+
+
+def write(contents: typing.Dict[str, bytes]) -> None:
+    """Writes files to ui/dist."""
     DIST.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         # Written beside and renamed, so that a build running now never embeds half a file.
@@ -120,17 +163,20 @@ def lay(wheel: pathlib.Path, manifest: Manifest) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--wheel', type=pathlib.Path, metavar='FILE', help='take the files from this wheel instead of downloading it')
+    parser.add_argument('--tarball', type=pathlib.Path, metavar='FILE', help='take graphviz from this tarball instead of downloading it')
     args = parser.parse_args()
     manifest = read_manifest(MANIFEST)
-    if is_laid(manifest.files):
+    drawing = [pin for _, pin in manifest.members]
+    if is_laid(manifest.files + drawing):
         print('ui/dist is up to date')
         return
-    if args.wheel:
-        lay(args.wheel, manifest)
-    else:
-        with tempfile.TemporaryDirectory(prefix='xprof-ui-') as folder:
-            lay(download(manifest, folder), manifest)
-    print(f'{len(manifest.files)} files of {manifest.requirement} laid in ui/dist')
+    with tempfile.TemporaryDirectory(prefix='xprof-ui-') as folder:
+        if not is_laid(manifest.files):
+            lay(args.wheel or download(manifest, folder), manifest)
+            print(f'{len(manifest.files)} files of {manifest.requirement} laid in ui/dist')
+        if not is_laid(drawing):
+            lay_members(args.tarball or pack(manifest, folder), manifest)
+            print(f'{len(drawing)} file of {manifest.package} laid in ui/dist')
 
 
 if __name__ == '__main__':

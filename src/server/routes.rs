@@ -38,6 +38,8 @@ const FILES: &[&str] = &[
     "/trace_viewer_v2.wasm",
     "/zone.js",
     "/runtime.js",
+    // Graphviz, for the page of graph_viewer; XProf's page gets it from another host.
+    "/viz.js",
 ];
 
 /// Answers one request. Never panics, whatever the request says.

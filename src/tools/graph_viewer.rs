@@ -127,17 +127,18 @@ fn graph(request: &Request<'_>, proto: &[u8], node: Option<&str>) -> Result<Answ
     };
     let dot = match named {
         Named::Computation(id) => draw_computation(&module, id, options),
-        Named::Instruction(id) => draw_neighborhood(&module, id, width(request), options),
+        Named::Instruction(id) => {
+            draw_neighborhood(&module, id, width(request.param("graph_width")), options)
+        }
     };
     let body = if is_page { graph_page::page(&dot) } else { dot };
     Ok(of(body.into_bytes(), HTML))
 }
 
 /// How many steps to go. XProf's numbers have 32 bits; what is more is dropped.
-fn width(request: &Request<'_>) -> i64 {
-    let text = request.param("graph_width").unwrap_or_default();
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number {
+fn width(text: Option<&str>) -> i64 {
+    let text = text.unwrap_or_default();
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return DEFAULT_WIDTH;
     }
     let digit = |width: u32, byte: u8| width.wrapping_mul(10).wrapping_add(u32::from(byte - b'0'));
@@ -180,27 +181,14 @@ fn custom_call(proto: &[u8], node: Option<&str>) -> Result<Answer, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::Session;
-    use crate::tools::Profiles;
-
-    fn width_of(text: &str) -> i64 {
-        let (session, profiles) = (Session::default(), Profiles::default());
-        let params = [("graph_width".to_owned(), text.to_owned())];
-        let request = Request {
-            tool: "graph_viewer",
-            session: &session,
-            params: &params,
-            profiles: &profiles,
-        };
-        width(&request)
-    }
 
     #[test]
     fn widths_have_32_bits() {
         for (text, number) in
             [("", 3), ("abc", 3), ("-1", 3), ("0", 0), ("7", 7), ("99999999999", 1_215_752_191)]
         {
-            assert_eq!(width_of(text), number, "{text}");
+            assert_eq!(width(Some(text)), number, "{text}");
         }
+        assert_eq!(width(None), DEFAULT_WIDTH);
     }
 }

@@ -75,15 +75,17 @@ pub fn proto_of_module(
     }
 }
 
-/// The `HloProto` of the first module whose name has this text in it, as XProf looks for program
-/// ids.
+/// The `HloProto` of the program with this id, else of the first module whose name has this text in
+/// it, as XProf looks for program ids.
 pub fn proto_of_program(
     session: &Session,
     profiles: &Profiles,
     program_id: &str,
 ) -> Result<Vec<u8>, String> {
     let (names, _) = module_names(session, profiles);
-    match names.iter().find(|name| name.contains(program_id)) {
+    let own = format!("({program_id})");
+    let found = names.iter().find(|name| name.ends_with(&own));
+    match found.or_else(|| names.iter().find(|name| name.contains(program_id))) {
         Some(name) => proto_of_module(session, profiles, name),
         None => Err(format!(
             "HLO proto file containing program ID {program_id} not found in {}",

@@ -1,7 +1,9 @@
 """tools/fetch_ui.py: takes exactly the pinned files, refuses anything else, and asks for nothing when they are there."""
 import hashlib
 import importlib.util
+import io
 import pathlib
+import tarfile
 import tempfile
 import unittest
 import zipfile
@@ -66,12 +68,31 @@ class FetchUi(unittest.TestCase):
         (self.fetch_ui.DIST / 'a.js').write_bytes(b'goof')
         self.assertFalse(self.fetch_ui.is_laid(manifest.files))
 
+    def test_takes_graphviz_out_of_its_tarball(self):
+        tarball = self.folder / 'made.tgz'
+        with tarfile.open(tarball, 'w:gz') as archive:
+            member = tarfile.TarInfo('package/dist/viz.js')
+            member.size = 3
+            archive.addfile(member, io.BytesIO(b'viz'))
+        pin = lambda name, content: self.fetch_ui.Pin(hashlib.sha256(content).hexdigest(), len(content), name)
+        self.make_wheel({})
+        manifest = self.manifest({})._replace(
+            tarball=pin('made.tgz', tarball.read_bytes()), members=[('package/dist/viz.js', pin('viz.js', b'viz'))]
+        )
+        self.fetch_ui.lay_members(tarball, manifest)
+        self.assertEqual((self.fetch_ui.DIST / 'viz.js').read_bytes(), b'viz')
+        tarball.write_bytes(tarball.read_bytes() + b'!')
+        with self.assertRaises(SystemExit):
+            self.fetch_ui.lay_members(tarball, manifest)
+
     def test_the_manifest_pins_the_whole_interface(self):
         manifest = self.fetch_ui.read_manifest(ROOT / 'ui' / 'manifest')
         self.assertEqual(manifest.requirement, 'xprof==2.23.2')
         self.assertIn('manylinux', manifest.wheel.name)
         self.assertEqual(len({pin.name for pin in manifest.files}), 11)
-        self.assertTrue(all(len(pin.sha256) == 64 and pin.size > 0 for pin in manifest.files))
+        self.assertEqual([place for place, _ in manifest.members], ['package/dist/viz.js'])
+        pins = manifest.files + [manifest.tarball] + [pin for _, pin in manifest.members]
+        self.assertTrue(all(len(pin.sha256) == 64 and pin.size > 0 for pin in pins))
 
 
 if __name__ == '__main__':

@@ -98,8 +98,7 @@ impl Statistic {
         ];
         match self {
             Self::None => None,
-            Self::Elsewhere => Some(GRAY_FILL),
-            Self::Value(value) if value == 0.0 => Some(GRAY_FILL),
+            Self::Elsewhere | Self::Value(0.0) => Some(GRAY_FILL),
             Self::Value(value) => {
                 let place = (1..10).position(|tens| value < 10.0 * f64::from(tens)).unwrap_or(9);
                 Some(BY_TEN[place])

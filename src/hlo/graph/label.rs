@@ -7,6 +7,7 @@ use crate::hlo::module::{InstructionId, Module, field};
 use crate::hlo::opcode::Opcode;
 use crate::hlo::text::{Printer, TextOptions};
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// Bytes of the longest list of devices or predecessors; longer ones are cut.
 const MOST_LIST_BYTES: usize = 128;
@@ -149,7 +150,7 @@ impl Picture<'_, '_> {
         for frame in self.module.stack_frame_index().stack(metadata.stack_frame_id()) {
             let mut line = format!("{}:{}:{}", frame.file, frame.function, frame.line);
             if frame.column != 0 {
-                line.push_str(&format!(":{}", frame.column));
+                let _ = write!(line, ":{}", frame.column);
             }
             lines.push(line);
         }

@@ -82,7 +82,7 @@ impl Printer {
                 bytes().for_each(|bytes| self.quoted(field, bytes));
             }
             (Kind::String | Kind::Bytes, rule) => {
-                let text = bytes().last();
+                let text = bytes().next_back();
                 if rule == Rule::Entry
                     || text.is_some_and(|text| rule == Rule::Explicit || !text.is_empty())
                 {
@@ -203,13 +203,16 @@ fn each_number(kind: Kind, value: Value<'_>, take: &mut dyn FnMut(u64)) -> Resul
     Ok(())
 }
 
+/// An entry of a map, and its key as text or as number.
+type KeyedEntry<'a> = ((&'a [u8], i64), &'a [u8]);
+
 /// The entries of a map, sorted by key; of several with one key the last.
 fn sorted_entries<'a>(
     entries: impl Iterator<Item = &'a [u8]>,
     fields: &[Field],
 ) -> Result<Vec<&'a [u8]>, WireError> {
     let is_text = fields.first().is_some_and(|field| field.kind == Kind::String);
-    let mut keyed: Vec<((&[u8], i64), &[u8])> = Vec::new();
+    let mut keyed: Vec<KeyedEntry<'a>> = Vec::new();
     for entry in entries {
         let mut key = (&[][..], 0);
         let mut reader = Reader::new(entry);

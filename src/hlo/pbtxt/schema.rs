@@ -95,8 +95,7 @@ impl Schema {
             kinds.insert(name, kind);
         }
         let (mut messages, mut enums) = (0, 0);
-        let mut lines_and_next = lines().zip(lines().skip(1).chain([""])).peekable();
-        while let Some((line, next)) = lines_and_next.next() {
+        for (line, next) in lines().zip(lines().skip(1).chain([""])) {
             if let Some(name) = line.strip_prefix("message ") {
                 kinds.insert(name, Kind::Message(messages, next.contains('%')));
                 messages += 1;
