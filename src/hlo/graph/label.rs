@@ -13,6 +13,8 @@ use std::fmt::Write;
 const MOST_LIST_BYTES: usize = 128;
 /// Bytes of the longest shape; longer ones are cut.
 const MOST_SHAPE_BYTES: usize = 64;
+/// How far the producer of a value is looked for; no compiler hands values on as often.
+const MOST_PRODUCER_STEPS: usize = 1000;
 /// What stands for what was cut off.
 const CUT: &str = "...";
 
@@ -162,8 +164,7 @@ impl Picture<'_, '_> {
 /// of a call (`GetInterestingProducer`).
 fn interesting_producer(module: &Module<'_>, id: InstructionId) -> InstructionId {
     let (mut id, mut path) = (id, Vec::new());
-    // Each step goes to an earlier instruction or computation, so it ends.
-    loop {
+    for _ in 0..MOST_PRODUCER_STEPS {
         let instruction = module.instruction(id);
         let next = match instruction.opcode {
             Opcode::Bitcast | Opcode::Copy => module.operands(id).next(),
@@ -184,9 +185,10 @@ fn interesting_producer(module: &Module<'_>, id: InstructionId) -> InstructionId
         };
         match next {
             Some(next) => id = next,
-            None => return id,
+            None => break,
         }
     }
+    id
 }
 
 #[cfg(test)]
