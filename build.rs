@@ -1,5 +1,6 @@
 //! Embeds the user interface: each file of `ui/dist` compressed once, with a name for its content.
-//! Without that folder (`make ui` fills it) the program serves a page that says so.
+//! Without that folder (`make ui` fills it) the program serves a page that says so. And the names of
+//! characters, for `\N{NAME}`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,32 @@ fn main() -> io::Result<()> {
         table.push_str(&row?);
     }
     table.push_str("]\n");
-    fs::write(out.join("ui.rs"), table)
+    fs::write(out.join("ui.rs"), table)?;
+    fs::write(out.join("character_names.br"), brotli(character_names().as_bytes(), quality))
+}
+
+/// Names in the order of their characters, one a line; where characters without a name come before
+/// one, their number goes first: `2F;NAME`. Names that a rule makes are left out.
+fn character_names() -> String {
+    let mut names = String::new();
+    let mut skipped = 0;
+    for code in 0..=u32::from(char::MAX) {
+        let name = char::from_u32(code).and_then(unicode_names2::name);
+        let name = name.map(|name| name.to_string()).filter(|name| {
+            !name.starts_with("HANGUL SYLLABLE ") && !name.ends_with(&format!("-{code:04X}"))
+        });
+        let Some(name) = name else {
+            skipped += 1;
+            continue;
+        };
+        if skipped > 0 {
+            let _ = write!(names, "{skipped:X};");
+        }
+        names.push_str(&name);
+        names.push('\n');
+        skipped = 0;
+    }
+    names
 }
 
 /// The files of a folder that need not exist; no hidden ones, no subfolders.

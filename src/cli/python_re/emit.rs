@@ -311,8 +311,8 @@ fn push_category(out: &mut String, category: Category, negated: bool, flags: Fla
         (Category::Digit, false, true) => "0-9",
         (Category::Digit, true, true) => "[^0-9]",
         // Python also counts four separators that Unicode's White_Space leaves out.
-        (Category::Space, false, false) => "\\p{White_Space}\\x{1C}-\\x{1F}",
-        (Category::Space, true, false) => "[^\\p{White_Space}\\x{1C}-\\x{1F}]",
+        (Category::Space, false, false) => "\\s\\x{1C}-\\x{1F}",
+        (Category::Space, true, false) => "[^\\s\\x{1C}-\\x{1F}]",
         (Category::Space, false, true) => "\\x{9}-\\x{D}\\x{20}",
         (Category::Space, true, true) => "[^\\x{9}-\\x{D}\\x{20}]",
         (Category::Word, false, false) => "\\p{L}\\p{N}_",
