@@ -18,6 +18,12 @@ use std::sync::Arc;
 impl OpStats {
     /// Some parts of the statistics of a host.
     pub fn of_host(timeline: &Timeline, parts: Parts) -> Self {
+        Self::of_host_with(timeline, parts, &Self::default())
+    }
+
+    /// The same where some parts are `known` already.
+    pub fn of_host_with(timeline: &Timeline, parts: Parts, known: &Self) -> Self {
+        let parts = parts.with_implied();
         let devices = DevicePlanes::of(timeline);
         let mut stats = Self {
             parts,
@@ -37,22 +43,34 @@ impl OpStats {
         // The profile says all of a TPU's ops but what is inside them.
         let needs_modules =
             with_children || parts.contains(Parts::PROGRAMS) || wants_ops && !devices.is_tpu;
-        let programs =
-            if needs_modules { Programs::of_space(timeline.space()) } else { Programs::default() };
-        let modules = Modules::of_programs(&programs);
         let step_ops = parts.contains(Parts::STEP_OPS);
         let wants_steps = parts.contains(Parts::STEPS) || step_ops;
-        let wanted = Wanted { ops: wants_ops, steps: wants_steps, step_ops };
-        let cores = if devices.is_tpu && (wants_ops || wants_steps) {
-            tpu_ops::of_planes(timeline, &devices.planes, wanted)
-        } else {
-            tpu_ops::Cores::default()
+        let knows_ops = devices.is_tpu && known.parts.contains(Parts::DEVICE_OPS);
+        let wanted = Wanted { ops: wants_ops && !knows_ops, steps: wants_steps, step_ops };
+        let wants_cores = devices.is_tpu && (wanted.ops || wants_steps);
+        let read_programs = || {
+            let programs = needs_modules.then(|| Programs::of_space(timeline.space()));
+            let programs = programs.unwrap_or_default();
+            // Where ops are made from modules too, these are read once for both, later.
+            let facts = (parts.contains(Parts::PROGRAMS) && !with_children)
+                .then(|| Arc::new(program_facts(&Modules::of_programs(&programs))));
+            (programs, facts)
         };
+        let read_cores = || {
+            let cores = wants_cores.then(|| tpu_ops::of_planes(timeline, &devices.planes, wanted));
+            cores.unwrap_or_default()
+        };
+        let ((programs, facts), cores) = rayon::join(read_programs, read_cores);
+        let modules = Modules::of_programs(&programs);
         if wants_ops {
             let children = (with_children && devices.is_tpu).then(|| FusionChildren::new(&modules));
-            let per_device =
-                if devices.is_tpu { cores.ops } else { ops_of_gpus(&devices.planes, &modules) };
-            stats.device_op_metrics_db = Arc::new(device_ops(per_device, children));
+            stats.tensor_core_ops =
+                if knows_ops { Arc::clone(&known.tensor_core_ops) } else { Arc::new(cores.ops) };
+            stats.device_op_metrics_db = Arc::new(if devices.is_tpu {
+                device_ops(&stats.tensor_core_ops, children)
+            } else {
+                device_ops(&ops_of_gpus(&devices.planes, &modules), None)
+            });
         }
         if parts.contains(Parts::HOST_OPS)
             && let Some(host) = timeline.plane_named(HOST_THREADS_PLANE)
@@ -70,7 +88,7 @@ impl OpStats {
             stats.duty_cycle = steps::duty_cycle(timeline, &stats.core_id_to_details);
         }
         if parts.contains(Parts::PROGRAMS) {
-            stats.programs = Arc::new(program_facts(&modules));
+            stats.programs = facts.unwrap_or_else(|| Arc::new(program_facts(&modules)));
             stats.disaggregated_serving_latency =
                 facts::disaggregated_serving_latency(timeline, &devices);
         }
@@ -83,6 +101,7 @@ impl OpStats {
         let has_children = self.parts.contains(Parts::FUSION_CHILDREN);
         if is_new(Parts::DEVICE_OPS) && !has_children || is_new(Parts::FUSION_CHILDREN) {
             self.device_op_metrics_db = Arc::clone(&other.device_op_metrics_db);
+            self.tensor_core_ops = Arc::clone(&other.tensor_core_ops);
         }
         if is_new(Parts::HOST_OPS) {
             self.host_op_metrics_db = Arc::clone(&other.host_op_metrics_db);
@@ -110,6 +129,7 @@ impl OpStats {
     /// Bytes in memory, about.
     pub fn bytes(&self) -> usize {
         let ops = self.device_op_metrics_db.metrics.len()
+            + self.tensor_core_ops.iter().map(|core| core.metrics.len()).sum::<usize>()
             + self.host_op_metrics_db.metrics.len()
             + self
                 .steps
@@ -127,17 +147,20 @@ impl OpStats {
     }
 }
 
-/// The ops of all devices together, on TPUs with what is in fusions where that is wanted.
+/// The ops of all devices together, with what is in fusions where that is wanted.
 fn device_ops(
-    per_device: Vec<OpMetricsDb>,
+    per_device: &[OpMetricsDb],
     mut children: Option<FusionChildren<'_, '_>>,
 ) -> OpMetricsDb {
     let mut all = OpMetricsDbBuilder::new();
-    for mut db in per_device {
+    for db in per_device {
         if let Some(children) = &mut children {
+            let mut db = db.clone();
             children.add_to(&mut db);
+            all.combine(&db, true);
+        } else {
+            all.combine(db, true);
         }
-        all.combine(&db, true);
     }
     all.finish()
 }

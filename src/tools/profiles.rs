@@ -200,7 +200,7 @@ impl Profiles {
         let flight = (key.clone(), parts.without(known.parts));
         let computed = self.new_op_stats.get_or_make(&flight, || {
             let timeline = self.statistics_timeline(&file)?;
-            Ok::<_, ProfileError>(OpStats::of_host(&timeline, flight.1))
+            Ok::<_, ProfileError>(OpStats::of_host_with(&timeline, flight.1, &known))
         })?;
         let mut all = OpStats::clone(&computed);
         all.take_parts(&known);

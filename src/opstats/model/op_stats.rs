@@ -42,6 +42,18 @@ impl Parts {
         self.0 & parts.0 == parts.0
     }
 
+    /// These parts and what is there with them.
+    pub(in crate::opstats) fn with_implied(mut self) -> Self {
+        for (part, implied) in
+            [(Self::FUSION_CHILDREN, Self::DEVICE_OPS), (Self::STEP_OPS, Self::STEPS)]
+        {
+            if self.contains(part) {
+                self = self | implied;
+            }
+        }
+        self
+    }
+
     /// These parts but `others`.
     #[must_use]
     pub fn without(self, others: Self) -> Self {
@@ -115,6 +127,8 @@ pub struct OpStats {
     /// Ops of devices, over the whole profile. `precision_stats`, idle and busy times are in
     /// `steps` and `duty_cycle`.
     pub device_op_metrics_db: Arc<OpMetricsDb>,
+    /// The same of each tensor core, before fusions have children; of one host only.
+    pub(in crate::opstats) tensor_core_ops: Arc<Vec<OpMetricsDb>>,
     /// Steps.
     pub steps: Arc<Steps>,
     /// Kernels of GPUs: the longest first.
