@@ -15,6 +15,7 @@ mod host_ops;
 pub mod input_pipeline;
 mod kernel_launch;
 mod kernel_stats;
+pub mod memory_profile;
 pub mod model;
 mod model_tracker;
 mod op_event;

@@ -9,6 +9,7 @@ mod hlo_stats;
 mod hosts;
 mod input_pipeline_analyzer;
 mod kernel_stats;
+mod memory_profile;
 mod modules;
 mod op_profile;
 mod overview_page;

@@ -156,7 +156,7 @@ impl Profiles {
     }
 
     /// The profile of a host as statistics need it: a timeline that is there, or one of less.
-    fn statistics_timeline(&self, file: &HostFile) -> Result<Arc<Timeline>, ProfileError> {
+    pub fn statistics_timeline(&self, file: &HostFile) -> Result<Arc<Timeline>, ProfileError> {
         let (key, file) = current(file)?;
         if let Some(timeline) = self.timelines.get(&key) {
             return Ok(timeline);

@@ -1,5 +1,6 @@
 //! The one table of tools.
 
+use super::memory_profile;
 use super::trace_viewer;
 use super::{Answer, Profiles, Request, ToolError};
 use super::{framework_op_stats, graph_viewer, hlo_stats, input_pipeline_analyzer, kernel_stats};
@@ -84,7 +85,7 @@ pub const TOOLS: &[Tool] = {
             Some(input_pipeline_analyzer::answer),
         ),
         tool_row("kernel_stats", GpuPlane, EachAndAll, Some(kernel_stats::answer)),
-        tool_row("memory_profile", Always, Each, None),
+        tool_row("memory_profile", Always, Each, Some(memory_profile::answer)),
         tool_row("memory_viewer", HloProto, Each, None),
         tool_row("roofline_model", Always, Each, Some(roofline_model::answer)),
         tool_row("perf_counters", CounterValue, Each, None),
