@@ -6,6 +6,7 @@ pub mod custom_call;
 pub mod fields;
 pub mod graph;
 mod instruction_kind;
+pub mod memory;
 pub mod module;
 mod modules;
 pub mod opcode;

@@ -44,6 +44,12 @@ impl Writer {
         Self { out: vec![b'{'], defaults }
     }
 
+    /// Bytes written so far.
+    #[allow(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> usize {
+        self.out.len()
+    }
+
     /// The finished text.
     pub fn finish(mut self) -> Vec<u8> {
         self.out.push(b'}');
@@ -76,6 +82,12 @@ impl Writer {
         if self.field(name, value == 0) {
             write_i64(&mut self.out, value);
         }
+    }
+
+    /// A field of up to 32 bits that is there whatever its value, for example in a `oneof`.
+    pub fn present_int32(&mut self, name: &str, value: i64) {
+        self.key(name);
+        write_i64(&mut self.out, value);
     }
 
     /// An `int64` field, in quotes.
@@ -127,6 +139,15 @@ impl Writer {
     /// A `repeated` field of up to 32 bits.
     pub fn int32s(&mut self, name: &str, items: &[i64]) {
         self.list(name, items, |json, item| write_i64(&mut json.out, *item));
+    }
+
+    /// A `repeated int64` field.
+    pub fn int64s(&mut self, name: &str, items: &[i64]) {
+        self.list(name, items, |json, item| {
+            json.out.push(b'"');
+            write_i64(&mut json.out, *item);
+            json.out.push(b'"');
+        });
     }
 
     /// A `map` field of messages, in the order of the entries.

@@ -10,6 +10,7 @@ mod hosts;
 mod input_pipeline_analyzer;
 mod kernel_stats;
 mod memory_profile;
+mod memory_viewer;
 mod modules;
 mod op_profile;
 mod overview_page;

@@ -1,9 +1,9 @@
 //! The one table of tools.
 
-use super::memory_profile;
 use super::trace_viewer;
 use super::{Answer, Profiles, Request, ToolError};
 use super::{framework_op_stats, graph_viewer, hlo_stats, input_pipeline_analyzer, kernel_stats};
+use super::{memory_profile, memory_viewer};
 use super::{op_profile, overview_page, pod_viewer, roofline_model, smart_suggestion};
 use crate::hlo;
 use crate::session::Session;
@@ -86,7 +86,7 @@ pub const TOOLS: &[Tool] = {
         ),
         tool_row("kernel_stats", GpuPlane, EachAndAll, Some(kernel_stats::answer)),
         tool_row("memory_profile", Always, Each, Some(memory_profile::answer)),
-        tool_row("memory_viewer", HloProto, Each, None),
+        tool_row("memory_viewer", HloProto, Each, Some(memory_viewer::answer)),
         tool_row("roofline_model", Always, Each, Some(roofline_model::answer)),
         tool_row("perf_counters", CounterValue, Each, None),
         tool_row("pod_viewer", Never, AllOnly, Some(pod_viewer::answer)),

@@ -1,0 +1,277 @@
+//! `memory_viewer`: what a module's buffers take of memory (`ConvertHloProtoToMemoryViewer`).
+
+mod colors;
+mod drawing;
+
+use super::{Answer, Request, ToolError, modules};
+use crate::hlo::memory::{
+    Allocation, BlockKind, Buffers, HeapObject, MemoryUsage, SMALL_BUFFER_BYTES, ScopedAllocation,
+    Source, Timeline,
+};
+use crate::render::protobuf_json::{Defaults, Writer};
+use crate::timeline::std_sort::std_sort;
+use colors::css_color;
+
+/// The largest answer: protobuf's own limit. What is larger is made to be so.
+const MAX_ANSWER_BYTES: usize = i32::MAX as usize;
+
+/// Why the answer has no numbers.
+const NO_BUFFERS: &str =
+    "no memory of this module: it has no buffer assignment in this memory space";
+
+/// Answers for the module that `module_name` or `program_id` names.
+pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
+    let text = |name| request.param(name).filter(|value| !value.is_empty());
+    let proto = match (text("module_name"), text("program_id")) {
+        (Some(name), _) => modules::proto_of_module(request.session, request.profiles, name),
+        (None, Some(id)) => modules::proto_of_program(request.session, request.profiles, id),
+        (None, None) => Err("neither module_name nor program_id is given".to_owned()),
+    };
+    let proto = proto.map_err(ToolError::NoData)?;
+    let color = request.param("memory_space").and_then(memory_space).unwrap_or(0);
+    let no_data = |words: String| ToolError::NoData(format!("memory of the module: {words}"));
+    let buffers = Buffers::read(&proto).map_err(|error| no_data(error.to_string()))?;
+    let usage = MemoryUsage::of(&buffers, color).map_err(|error| no_data(error.to_string()))?;
+    if text("view_memory_allocation_timeline").is_some() {
+        let body = drawing::page(&usage);
+        return Ok(Answer { body, content_type: "text/html", reason: None });
+    }
+    let body = write(&usage);
+    if body.len() > MAX_ANSWER_BYTES {
+        return Err(no_data("the answer would be larger than 2 GiB".to_owned()));
+    }
+    let is_empty = buffers.allocations(color).next().is_none();
+    let reason = is_empty.then(|| NO_BUFFERS.to_owned());
+    Ok(Answer { body, content_type: "application/json", reason })
+}
+
+/// A whole number of 32 bits, as `absl::SimpleAtoi` reads it.
+fn memory_space(text: &str) -> Option<i64> {
+    text.trim_ascii().parse::<i32>().ok().map(i64::from)
+}
+
+fn mebibytes(bytes: i64) -> f64 {
+    bytes as f64 / 1_048_576.0
+}
+
+fn write(usage: &MemoryUsage<'_, '_>) -> Vec<u8> {
+    let (buffers, heap, peak) = (usage.buffers, &usage.heap, &usage.peak);
+    let always = mebibytes(peak.indefinite_bytes);
+    let sizes = |bytes: &[i64]| -> Vec<f64> {
+        bytes.iter().map(|&bytes| mebibytes(bytes) + always).collect()
+    };
+    let (by_size, to_by_size) = order_by_size(usage);
+    let mut json = Writer::new(Defaults::Omitted);
+    json.doubles("heapSizes", &sizes(&heap.bytes));
+    json.doubles("unpaddedHeapSizes", &sizes(&heap.unpadded_bytes));
+    let objects: Vec<usize> = (0..peak.objects.len()).collect();
+    json.messages("maxHeap", &objects, |json, place| write_object(json, usage, *place));
+    json.messages("maxHeapBySize", &by_size, |json, place| write_object(json, usage, *place));
+    write_spans(&mut json, usage);
+    let ints = |places: &[usize]| places.iter().map(|&place| place as i64).collect::<Vec<_>>();
+    json.int32s("maxHeapToBySize", &ints(&to_by_size));
+    json.int32s("bySizeToMaxHeap", &ints(&by_size));
+    json.string("moduleName", buffers.assignment().module_name());
+    json.string("entryComputationName", buffers.assignment().entry_computation_name());
+    json.double("peakHeapMib", mebibytes(heap.peak_bytes) + always);
+    json.double("peakUnpaddedHeapMib", mebibytes(heap.peak_unpadded_bytes) + always);
+    json.int32("peakHeapSizePosition", i64::from(heap.peak_position as i32));
+    write_totals(&mut json, usage);
+    json.strings("hloInstructionNames", &heap.instruction_names);
+    if let Some(scoped) = ScopedAllocation::largest(buffers, usage.color) {
+        json.double("maxScopedVmemAllocationMib", mebibytes(scoped.bytes));
+        json.string("maxScopedVmemInstructionName", scoped.instruction_name);
+    }
+    if let Some(timeline) = usage.timeline() {
+        write_blocks(&mut json, usage, &timeline);
+    }
+    json.finish()
+}
+
+/// What is in use at the peak by size, the largest first with equal ones in XProf's order; and the
+/// places there of each.
+fn order_by_size(usage: &MemoryUsage<'_, '_>) -> (Vec<usize>, Vec<usize>) {
+    let sizes: Vec<f64> = usage
+        .peak
+        .objects
+        .iter()
+        .map(|object| match object {
+            HeapObject::Buffer(place) => mebibytes(usage.buffers.at(*place).size),
+            HeapObject::Small(bytes) => mebibytes(*bytes),
+        })
+        .collect();
+    let mut by_size: Vec<usize> = (0..sizes.len()).collect();
+    std_sort(&mut by_size, |&a, &b| sizes[a] > sizes[b]);
+    let mut to_by_size = vec![0; by_size.len()];
+    for (place, &object) in by_size.iter().enumerate() {
+        to_by_size[object] = place;
+    }
+    (by_size, to_by_size)
+}
+
+/// Something in use at the peak (`HeapObject`).
+fn write_object(json: &mut Writer, usage: &MemoryUsage<'_, '_>, number: usize) {
+    if json.len() > MAX_ANSWER_BYTES {
+        return;
+    }
+    json.present_int32("numbered", number as i64);
+    let place = match usage.peak.objects[number] {
+        HeapObject::Buffer(place) => place,
+        HeapObject::Small(bytes) => {
+            json.string("label", &format!("small (<{SMALL_BUFFER_BYTES} bytes)"));
+            json.int32("logicalBufferId", -1);
+            json.double("logicalBufferSizeMib", mebibytes(bytes));
+            return;
+        }
+    };
+    let buffers = usage.buffers;
+    let buffer = buffers.at(place);
+    let instruction = buffer.instruction;
+    let (shape, op_name) = (buffers.shape_text(place), instruction.metadata().op_name());
+    json.string("label", &format!("{}: {shape} # {op_name}", instruction.name()));
+    json.int32("logicalBufferId", i64::from(buffer.id as i32));
+    json.double("logicalBufferSizeMib", mebibytes(buffer.size));
+    json.double("unpaddedShapeMib", mebibytes(buffer.unpadded_size));
+    json.string("instructionName", &buffers.name(place));
+    json.string("shapeString", &shape);
+    json.string("tfOpName", op_name);
+    json.string("groupName", buffers.allocation_of(place).category());
+    json.string("opCode", instruction.opcode());
+    write_source(json, buffers.source(place));
+}
+
+fn write_source(json: &mut Writer, source: Option<Source>) {
+    let Some(source) = source else { return };
+    json.message("sourceInfo", |json| {
+        json.string("fileName", &source.file);
+        json.int32("lineNumber", i64::from(source.line));
+        json.string("stackFrame", &source.stack_frame);
+    });
+}
+
+/// When buffers are in use, by id.
+fn write_spans(json: &mut Writer, usage: &MemoryUsage<'_, '_>) {
+    let spans = usage.heap.seen.iter().filter_map(|&place| {
+        let id = usage.buffers.at(place).id as i32;
+        Some((id, usage.heap.span(place)?))
+    });
+    let mut spans: Vec<_> = spans.collect();
+    // Of two buffers with one id in 32 bits, the one that the trace tells of later counts.
+    spans.reverse();
+    spans.sort_by_key(|&(id, _)| id);
+    spans.dedup_by_key(|&mut (id, _)| id);
+    let spans: Vec<_> = spans.into_iter().map(|(id, span)| (id.to_string(), span)).collect();
+    json.message_map("logicalBufferSpans", &spans, |json, span| {
+        json.int32("start", i64::from(span.start as i32));
+        json.int32("limit", i64::from(span.end as i32));
+    });
+}
+
+/// Sizes of allocations, and those that are in use all the time (`NoteSpecialAllocations`).
+fn write_totals(json: &mut Writer, usage: &MemoryUsage<'_, '_>) {
+    let of_color = usage.buffers.allocations(usage.color).map(|(allocation, _)| allocation);
+    let total = |counts: fn(&Allocation) -> bool| {
+        let sizes = of_color.clone().filter(|allocation| counts(allocation));
+        mebibytes(sizes.fold(0, |sum: i64, allocation| sum.wrapping_add(allocation.size)))
+    };
+    json.double("entryComputationParametersMib", total(|allocation| allocation.is_parameter));
+    json.double("nonReusableMib", total(|allocation| !allocation.is_reusable()));
+    json.double("maybeLiveOutMib", total(|allocation| allocation.maybe_live_out));
+    let indefinite = of_color.clone().filter(|allocation| allocation.is_indefinite());
+    json.messages("indefiniteLifetimes", &indefinite.collect::<Vec<_>>(), |json, allocation| {
+        write_allocation(json, usage.buffers, allocation);
+    });
+    // These count each allocation of the file, also those that a later one replaces.
+    let all = usage.buffers.assignment().allocations.iter();
+    let all = all.filter(|allocation| allocation.color == usage.color);
+    let total = |counts: fn(&Allocation) -> bool| {
+        let sizes = all.clone().filter(|allocation| counts(allocation));
+        mebibytes(sizes.fold(0, |sum: i64, allocation| sum.wrapping_add(allocation.size)))
+    };
+    json.double("totalBufferAllocationMib", total(|_| true));
+    json.double("indefiniteBufferAllocationMib", total(Allocation::is_indefinite));
+}
+
+/// An allocation that is in use all the time, and the buffers in it.
+fn write_allocation(json: &mut Writer, buffers: &Buffers<'_>, allocation: &Allocation) {
+    json.int64("id", allocation.index);
+    json.double("sizeMib", mebibytes(allocation.size));
+    let attributes = [
+        ("entry computation parameter", allocation.is_parameter),
+        ("may-be live out", allocation.maybe_live_out),
+        ("reusable", allocation.is_reusable()),
+    ];
+    let attributes = attributes.into_iter().filter(|(_, holds)| *holds).map(|(words, _)| words);
+    json.strings("attributes", &attributes.collect::<Vec<_>>());
+    let assigned: Vec<_> = buffers.assigned(allocation).collect();
+    let mut common_shape: Option<String> = None;
+    json.messages("logicalBuffers", &assigned, |json, (assigned, place)| {
+        if json.len() > MAX_ANSWER_BYTES {
+            return;
+        }
+        let shape = place.map(|place| buffers.shape_text(place)).unwrap_or_default();
+        json.int64("id", assigned.logical_buffer_id);
+        json.string("shape", &shape);
+        json.double("sizeMib", mebibytes(assigned.size));
+        if let Some(place) = *place {
+            json.string("hloName", buffers.at(place).instruction.name());
+            json.int64s("shapeIndex", buffers.shape_index(place));
+        }
+        match &mut common_shape {
+            None => common_shape = Some(shape),
+            Some(common) if *common != shape => common.clear(),
+            Some(_) => {}
+        }
+    });
+    json.string("commonShape", &common_shape.unwrap_or_default());
+}
+
+/// When each buffer lies where (`BufferBlockProto`).
+fn write_blocks(json: &mut Writer, usage: &MemoryUsage<'_, '_>, timeline: &Timeline) {
+    let allocations: Vec<_> = usage.buffers.allocations(usage.color).collect();
+    json.messages("bufferBlocks", &timeline.blocks, |json, block| {
+        if json.len() > MAX_ANSWER_BYTES {
+            return;
+        }
+        let events = |json: &mut Writer| {
+            json.double("offset", block.offset as f64);
+            json.double("size", block.size as f64);
+            json.int32("startStep", i64::from(block.start as i32));
+            json.int32("endStep", i64::from(block.end as i32));
+        };
+        let buffers = usage.buffers;
+        match block.kind {
+            BlockKind::Allocation(place) => {
+                let category = allocations[place].0.category();
+                json.int32("logicalBufferId", -1);
+                json.string("name", category);
+                events(json);
+                json.string("category", category);
+                json.string("color", "#ffffff");
+            }
+            BlockKind::Buffer(place) => {
+                let buffer = buffers.at(place);
+                json.int32("logicalBufferId", i64::from(buffer.id as i32));
+                json.string("name", &buffers.name(place));
+                events(json);
+                json.string("tfOpName", buffer.instruction.metadata().op_name());
+                json.string("category", buffers.allocation_of(place).category());
+                write_source(json, buffers.source(place));
+                json.string("shapeString", &buffers.shape_text(place));
+                json.double("unpaddedSize", buffer.unpadded_size as u64 as f64);
+                json.string("color", &css_color(block.color.unwrap_or(0)));
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_spaces_are_whole_numbers() {
+        let texts = [" +1", "-2\n", "1.0", "", "2147483648", "0x1"];
+        assert_eq!(texts.map(memory_space), [Some(1), Some(-2), None, None, None, None]);
+    }
+}
