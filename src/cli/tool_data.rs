@@ -39,16 +39,32 @@ impl ToolData {
         offered.is_ok_and(|offered| offered.contains(&tool))
     }
 
-    /// A tool's answer; `None` where it has none, the reason being on stderr.
-    pub fn fetch(&self, tool: &str, params: &[(&str, &str)]) -> Result<Option<String>, Raised> {
-        Self::taken(tool, self.ask(tool, params))
+    /// A tool's answer for each host alone.
+    pub fn fetch_each_host(
+        &self,
+        tool: &str,
+    ) -> impl Iterator<Item = Result<Option<Json>, Raised>> {
+        self.session.hosts.iter().map(move |file| {
+            let session = Session { hosts: vec![file.clone()], ..self.session.clone() };
+            let answer = Self::taken(tool, self.ask(&session, tool, &[]))?;
+            Ok(answer.and_then(|answer| python_json::loads(&answer)))
+        })
     }
 
-    fn ask(&self, tool: &str, params: &[(&str, &str)]) -> Result<Answer, ToolError> {
+    /// A tool's answer; `None` where it has none, the reason being on stderr.
+    pub fn fetch(&self, tool: &str, params: &[(&str, &str)]) -> Result<Option<String>, Raised> {
+        Self::taken(tool, self.ask(&self.session, tool, params))
+    }
+
+    fn ask(
+        &self,
+        session: &Session,
+        tool: &str,
+        params: &[(&str, &str)],
+    ) -> Result<Answer, ToolError> {
         let params: Vec<(String, String)> =
             params.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        let (session, profiles) = (&self.session, &self.profiles);
-        tools::answer(&Request { tool, session, params: &params, profiles })
+        tools::answer(&Request { tool, session, params: &params, profiles: &self.profiles })
     }
 
     fn taken(tool: &str, answer: Result<Answer, ToolError>) -> Result<Option<String>, Raised> {
@@ -87,7 +103,7 @@ impl ToolData {
         tool: &str,
         params: &[(&str, &str)],
     ) -> Result<Option<String>, Raised> {
-        match self.ask(tool, params) {
+        match self.ask(&self.session, tool, params) {
             Err(ToolError::Failed(reason)) => Err(Raised::Value(reason)),
             answer => Self::taken(tool, answer),
         }

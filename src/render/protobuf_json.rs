@@ -21,6 +21,7 @@
 
 use super::json_text;
 use super::number::{write_i64, write_protobuf_double, write_u64};
+use rayon::prelude::*;
 
 /// Whether fields that hold their default value are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +125,36 @@ impl Writer {
     /// A `repeated` field of messages.
     pub fn messages<T>(&mut self, name: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
         self.list(name, items, |json, item| json.object(|json| write(json, item)));
+    }
+
+    /// The same with a task for each run of items, for long lists of long messages.
+    pub fn messages_in_parallel<T: Sync>(
+        &mut self,
+        name: &str,
+        items: &[T],
+        write: impl Fn(&mut Self, &T) + Sync,
+    ) {
+        const RUN: usize = 512;
+        if !self.field(name, items.is_empty()) {
+            return;
+        }
+        let defaults = self.defaults;
+        let runs: Vec<Vec<u8>> = items
+            .par_chunks(RUN)
+            .map(|run| {
+                let mut json = Self { out: Vec::new(), defaults };
+                for (index, item) in run.iter().enumerate() {
+                    if index > 0 {
+                        json.out.push(b',');
+                    }
+                    json.object(|json| write(json, item));
+                }
+                json.out
+            })
+            .collect();
+        self.out.push(b'[');
+        self.out.extend_from_slice(&runs.join(&b','));
+        self.out.push(b']');
     }
 
     /// A `repeated string` field.
@@ -354,12 +385,16 @@ mod tests {
             json.doubles("times", &[0.1, f64::NAN]);
         });
         json.int32s("ids", &[-1, 0]);
+        json.present_int32("none", 0);
+        json.int64s("long", &[0, -1]);
+        json.messages_in_parallel("many", &[0, 1], |json, id| json.int32("id", *id));
         json.uint64("big", u64::MAX);
         assert_eq!(
             String::from_utf8_lossy(&json.finish()),
             concat!(
                 r#"{"perHost":{"a":{"id":1,"times":[0.1,"NaN"]},"b":{"times":[0.1,"NaN"]}},"#,
-                r#""ids":[-1,0],"big":"18446744073709551615"}"#
+                r#""ids":[-1,0],"none":0,"long":["0","-1"],"many":[{},{"id":1}],"#,
+                r#""big":"18446744073709551615"}"#
             )
         );
     }

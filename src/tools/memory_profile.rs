@@ -6,7 +6,6 @@ use crate::opstats::memory_profile::{
 };
 use crate::opstats::memory_profile::{Allocated, Summary};
 use crate::render::protobuf_json::{Defaults, Writer};
-use crate::timeline::Timeline;
 
 /// Version of the message: its timelines are sampled.
 const VERSION: i64 = 1;
@@ -14,7 +13,7 @@ const VERSION: i64 = 1;
 /// Why the answer has no allocator.
 const NO_EVENTS: &str = "no memory profile: the host has no MemoryAllocation or MemoryDeallocation \
                          events, which TensorFlow's allocators and the TPU runtime write";
-/// Why there is no answer.
+/// Why the answer is empty.
 const NO_HOST: &str = "no memory profile: there is no plane of host threads, /host:CPU";
 
 /// Answers for one host.
@@ -25,21 +24,18 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         return Err(ToolError::NoData(format!("one host is shown at a time, of: {hosts}")));
     };
     let timeline = request.profiles.statistics_timeline(file)?;
-    let Some(body) = write(&timeline) else { return Err(ToolError::NoData(NO_HOST.to_owned())) };
-    let reason = (!body.is_some_allocator).then(|| NO_EVENTS.to_owned());
-    Ok(Answer { body: body.json, content_type: "application/json", reason })
+    // XProf's answer without a host is an empty text.
+    let (body, reason) = match MemoryProfile::of_host(&timeline) {
+        None => (Vec::new(), Some(NO_HOST)),
+        Some(profile) if profile.allocators.is_empty() => (write(&profile), Some(NO_EVENTS)),
+        Some(profile) => (write(&profile), None),
+    };
+    Ok(Answer { body, content_type: "application/json", reason: reason.map(str::to_owned) })
 }
 
-struct Body {
-    json: Vec<u8>,
-    is_some_allocator: bool,
-}
-
-fn write(timeline: &Timeline) -> Option<Body> {
-    let profile = MemoryProfile::of_host(timeline)?;
+fn write(profile: &MemoryProfile<'_>) -> Vec<u8> {
     let mut json = Writer::new(Defaults::Printed);
-    let ids = profile.allocators.iter().map(|allocator| allocator.id.as_str());
-    let ids: Vec<&str> = ids.collect();
+    let ids: Vec<&str> = profile.allocators.iter().map(|allocator| allocator.id.as_str()).collect();
     let allocators = profile.allocators.iter().map(|allocator| (allocator.id.clone(), allocator));
     json.message_map("memoryProfilePerAllocator", &allocators.collect::<Vec<_>>(), write_allocator);
     json.int32("numHosts", 1);
@@ -53,7 +49,7 @@ fn write(timeline: &Timeline) -> Option<Body> {
         json.int64("id", *id);
         json.string("planeName", run.core);
     });
-    Some(Body { is_some_allocator: !ids.is_empty(), json: json.finish() })
+    json.finish()
 }
 
 fn write_allocator(json: &mut Writer, allocator: &&AllocatorProfile<'_>) {

@@ -121,6 +121,7 @@ impl Event {
     }
 
     /// Adds an unsigned stat.
+    #[allow(dead_code, reason = "not every file of tests has unsigned stats")]
     pub fn uint(mut self, name: &str, value: u64) -> Self {
         self.stats.push(Stat::new(name, Value::Uint(value)));
         self

@@ -1,13 +1,12 @@
 //! `get_kpi_metrics`: the few numbers that sum a session up, from the overview and the memory profile.
 
 use super::Call;
+use super::get_memory_profile::PeakMemory;
 use super::get_overview::Overview;
 use crate::cli::error::Raised;
 use crate::cli::tool_data::{self, ToolData};
 use crate::cli::value::Value;
 use crate::render::python_json::Value as Json;
-
-const BYTES_PER_GIB: f64 = 1_073_741_824.0;
 
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
@@ -19,10 +18,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     };
     let performance = |key| known(&overview.performance, key);
     let environment = |key| known(&overview.environment, key);
-    let peak_hbm_gib = match data.fetch_json("memory_profile", &[])? {
-        Some(profile) => peak_gib(&profile),
-        None => "N/A".into(),
-    };
+    let peak_hbm_gib = Json::Float(PeakMemory::of(&data)?.peak_gib());
     let accelerator = Json::dict([
         ("device_type", environment("device_type")),
         ("device_core_count", environment("device_core_count")),
@@ -36,15 +32,4 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
         ("accelerator_info", accelerator),
     ]);
     Ok(Value::Str(tool_data::dumps(&answer)))
-}
-
-/// The largest peak of any allocator; -1 where there is none.
-fn peak_gib(profile: &Json) -> Json {
-    let allocators = tool_data::pairs(profile, "memoryProfilePerAllocator").iter();
-    let peaks = allocators.filter_map(|(_, allocator)| {
-        let peak = allocator.get("profileSummary")?.get("peakStats")?.get("peakBytesInUse")?;
-        tool_data::float(peak)
-    });
-    let peak = peaks.fold(-1.0, f64::max);
-    Json::Float(if peak > 0.0 { tool_data::round(peak / BYTES_PER_GIB, 2) } else { -1.0 })
 }

@@ -3,9 +3,9 @@
 use super::{
     Call, aggregate_xplane_events, check_host_boundness, get_avg_step_time, get_device_information,
     get_graph_viewer, get_hlo_module_content, get_hlo_neighborhood, get_hlo_op_profile,
-    get_hlo_stats, get_hlo_text, get_hosts, get_kernel_stats, get_kpi_metrics, get_overview,
-    get_profile_summary, get_roofline_model, get_step_trace, get_top_hlo_ops, get_xspace_proto,
-    list_hlo_modules, list_xplane_events, upload_trace,
+    get_hlo_stats, get_hlo_text, get_hosts, get_kernel_stats, get_kpi_metrics, get_memory_profile,
+    get_overview, get_peak_allocations, get_profile_summary, get_roofline_model, get_step_trace,
+    get_top_hlo_ops, get_xspace_proto, list_hlo_modules, list_xplane_events, upload_trace,
 };
 use crate::cli::error::Raised;
 use crate::cli::fire::Signature;
@@ -333,7 +333,10 @@ pub static COMMANDS: &[Command] = &[
         &[],
         "Low-level operations as text",
     ),
-    planned("get_memory_profile", &[SESSION], JUST_BYPASS, "Memory use over time"),
+    Command {
+        run: get_memory_profile::run,
+        ..planned("get_memory_profile", &[SESSION], JUST_BYPASS, "Memory in use at its peak")
+    },
     Command {
         run: get_overview::run,
         ..planned(
@@ -343,19 +346,22 @@ pub static COMMANDS: &[Command] = &[
             "Performance summary and run environment",
         )
     },
-    planned(
-        "get_peak_allocations",
-        &[SESSION],
-        &[
-            p("limit", Int(10)),
-            p("min_size_mib", Float(1.0)),
-            p("output_format", Text("json")),
-            p("include_summary", Bool(true)),
-            p("aggregate_instructions", Bool(true)),
-            BYPASS,
-        ],
-        "The buffers that are alive at peak memory, by module",
-    ),
+    Command {
+        run: get_peak_allocations::run,
+        ..planned(
+            "get_peak_allocations",
+            &[SESSION],
+            &[
+                p("limit", Int(10)),
+                p("min_size_mib", Float(1.0)),
+                p("output_format", Text("json")),
+                p("include_summary", Bool(true)),
+                p("aggregate_instructions", Bool(true)),
+                BYPASS,
+            ],
+            "The buffers that are alive at peak memory, by module",
+        )
+    },
     Command {
         run: get_profile_summary::run,
         ..planned(

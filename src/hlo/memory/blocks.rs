@@ -94,8 +94,8 @@ impl Timeline {
             allocations.enumerate().filter(|(_, (shown, _))| !shown.is_indefinite()).collect();
         let (mut offsets, mut total_bytes, mut total_events) = (Vec::new(), 0_u64, 0);
         for (_, (allocation, trace)) in &for_a_time {
+            offsets.push(trace.map(|_| total_bytes));
             let Some(trace) = trace else { continue };
-            offsets.push(total_bytes);
             total_bytes = total_bytes.wrapping_add(allocation.size as u64);
             total_events = total_events.max(traces[*trace].event_count as u64);
         }
@@ -108,8 +108,8 @@ impl Timeline {
             next_id: 0,
         };
         let mut timeline = Self::default();
-        // XProf counts allocations without a trace here, though they have no offset of their own.
-        let offsets = offsets.into_iter().chain(std::iter::repeat(total_bytes));
+        // Those without a trace lie above all others. XProf reads an offset that is not theirs.
+        let offsets = offsets.into_iter().map(|offset| offset.unwrap_or(total_bytes));
         for ((place, (allocation, _)), offset) in for_a_time.into_iter().zip(offsets) {
             let size = allocation.size as u64;
             timeline.blocks.push(Block {

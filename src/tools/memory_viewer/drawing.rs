@@ -22,9 +22,15 @@ const ELLIPSIS: &str = "...";
 const PAGE: &str = include_str!("page.html");
 const EMPTY_PAGE: &str = include_str!("empty.html");
 
-/// The page of a memory space.
-pub fn page(usage: &MemoryUsage<'_, '_>) -> Vec<u8> {
-    let Some(dot) = dot(usage) else { return EMPTY_PAGE.as_bytes().to_vec() };
+/// The most bytes of a graph: its drawing has 16 million points.
+pub const MAX_BYTES: usize = 1 << 28;
+
+/// The page of a memory space; `None` where it would be larger than [`MAX_BYTES`].
+pub fn page(usage: &MemoryUsage<'_, '_>) -> Option<Vec<u8>> {
+    let Some(dot) = dot(usage) else { return Some(EMPTY_PAGE.as_bytes().to_vec()) };
+    if dot.len() > MAX_BYTES {
+        return None;
+    }
     let (before, after) = PAGE.split_once("{DOT}").unwrap_or((PAGE, ""));
     let mut page = String::with_capacity(PAGE.len() + dot.len());
     page.push_str(before);
@@ -37,7 +43,7 @@ pub fn page(usage: &MemoryUsage<'_, '_>) -> Vec<u8> {
         }
     }
     page.push_str(after);
-    page.into_bytes()
+    Some(page.into_bytes())
 }
 
 /// The graph; `None` where nothing is allocated for a time.
@@ -49,6 +55,9 @@ fn dot(usage: &MemoryUsage<'_, '_>) -> Option<String> {
     );
     let mut is_first = true;
     for block in &timeline.blocks {
+        if dot.len() > MAX_BYTES {
+            break;
+        }
         if block.rectangle.is_some() && !std::mem::take(&mut is_first) {
             dot.push('\n');
         }
