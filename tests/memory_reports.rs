@@ -78,14 +78,18 @@ fn host_with_memory() -> Space {
 /// A message.
 fn message(fields: &[(u32, &[u8])]) -> Vec<u8> {
     let mut out = Vec::new();
-    fields.iter().for_each(|(field, bytes)| write::bytes_field(&mut out, *field, bytes));
+    for (field, bytes) in fields {
+        write::bytes_field(&mut out, *field, bytes);
+    }
     out
 }
 
 /// A message of numbers.
 fn numbers(fields: &[(u32, i64)]) -> Vec<u8> {
     let mut out = Vec::new();
-    fields.iter().for_each(|&(field, value)| write::varint_field(&mut out, field, value as u64));
+    for &(field, value) in fields {
+        write::varint_field(&mut out, field, value as u64);
+    }
     out
 }
 

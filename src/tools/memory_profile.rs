@@ -37,7 +37,10 @@ fn write(profile: &MemoryProfile<'_>) -> Vec<u8> {
     let mut json = Writer::new(Defaults::Printed);
     let ids: Vec<&str> = profile.allocators.iter().map(|allocator| allocator.id.as_str()).collect();
     let allocators = profile.allocators.iter().map(|allocator| (allocator.id.clone(), allocator));
-    json.message_map("memoryProfilePerAllocator", &allocators.collect::<Vec<_>>(), write_allocator);
+    let allocators: Vec<_> = allocators.collect();
+    json.message_map("memoryProfilePerAllocator", &allocators, |json, allocator| {
+        write_allocator(json, allocator);
+    });
     json.int32("numHosts", 1);
     json.strings("memoryIds", &ids);
     json.int32("version", VERSION);
@@ -52,7 +55,7 @@ fn write(profile: &MemoryProfile<'_>) -> Vec<u8> {
     json.finish()
 }
 
-fn write_allocator(json: &mut Writer, allocator: &&AllocatorProfile<'_>) {
+fn write_allocator(json: &mut Writer, allocator: &AllocatorProfile<'_>) {
     let snapshots = allocator.active.iter().filter_map(|active| match active.what {
         Allocated::Snapshot(place) => Some(place),
         Allocated::Special(_) => None,

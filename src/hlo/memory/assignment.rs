@@ -35,6 +35,7 @@ pub struct LogicalBuffer {
 
 /// A piece of memory that buffers are assigned to (`BufferAllocationProto`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "the proto has them")]
 pub struct Allocation {
     /// The number.
     pub index: i64,

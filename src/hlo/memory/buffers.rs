@@ -37,7 +37,7 @@ pub struct Buffer<'a> {
 #[derive(Debug)]
 pub struct Buffers<'a> {
     assignment: BufferAssignment<'a>,
-    buffers: Vec<Buffer<'a>>,
+    all: Vec<Buffer<'a>>,
     by_id: HashMap<i64, u32, RandomState>,
     /// Places of the allocations that count.
     allocations: Vec<usize>,
@@ -58,8 +58,8 @@ impl<'a> Buffers<'a> {
         allocations.sort_unstable();
         let stack_frames = StackFrames::read(assignment.stack_frame_index());
         let traces = vec![None; assignment.allocations.len()];
-        let (buffers, by_id) = (Vec::new(), HashMap::default());
-        let mut this = Self { assignment, buffers, by_id, allocations, traces, stack_frames };
+        let (all, by_id) = (Vec::new(), HashMap::default());
+        let mut this = Self { assignment, all, by_id, allocations, traces, stack_frames };
         this.join()?;
         this.find_shapes()?;
         this.find_traces(&by_index);
@@ -96,11 +96,11 @@ impl<'a> Buffers<'a> {
                     shape: Fields::default(),
                 };
                 match self.by_id.entry(id) {
-                    Entry::Occupied(known) => self.buffers[*known.get() as usize] = buffer,
+                    Entry::Occupied(known) => self.all[*known.get() as usize] = buffer,
                     Entry::Vacant(new) => {
-                        let count = self.buffers.len();
+                        let count = self.all.len();
                         new.insert(u32::try_from(count).map_err(|_| MemoryError::TooMany)?);
-                        self.buffers.push(buffer);
+                        self.all.push(buffer);
                     }
                 }
             }
@@ -116,7 +116,7 @@ impl<'a> Buffers<'a> {
             (proto.instruction, self.assignment.shape_index(proto).last().copied())
         };
         let mut keyed: Vec<((i64, Option<i64>), usize)> =
-            self.buffers.iter().enumerate().map(|(place, buffer)| (key(buffer), place)).collect();
+            self.all.iter().enumerate().map(|(place, buffer)| (key(buffer), place)).collect();
         keyed.sort_unstable();
         let of_instructions: Vec<&[_]> = keyed.chunk_by(|(a, _), (b, _)| a.0 == b.0).collect();
         let found = of_instructions
@@ -124,7 +124,7 @@ impl<'a> Buffers<'a> {
             .map(|keyed| self.shapes_of_instruction(keyed))
             .collect::<Result<Vec<_>, _>>()?;
         for (place, shape, unpadded_size) in found.into_iter().flatten() {
-            let buffer = &mut self.buffers[place];
+            let buffer = &mut self.all[place];
             (buffer.shape, buffer.unpadded_size) = (shape, unpadded_size);
         }
         Ok(())
@@ -136,7 +136,7 @@ impl<'a> Buffers<'a> {
     ) -> Result<Vec<(usize, Fields<'a>, i64)>, MemoryError> {
         let mut found = Vec::with_capacity(keyed.len());
         let Some(&(_, first)) = keyed.first() else { return Ok(found) };
-        let instruction = self.buffers[first].instruction;
+        let instruction = self.all[first].instruction;
         let whole = instruction.shape();
         let mut elements: Vec<Fields<'a>> = Vec::new();
         if keyed.iter().any(|((_, index), _)| index.is_some()) {
@@ -149,7 +149,7 @@ impl<'a> Buffers<'a> {
             let unpadded_size =
                 Shape::read(shape).map(|shape| shape.byte_size()).ok_or_else(|| {
                     let instruction = instruction.name().to_owned();
-                    MemoryError::Shape { buffer: self.buffers[first].id, instruction }
+                    MemoryError::Shape { buffer: self.all[first].id, instruction }
                 })?;
             found.extend(equal.iter().map(|&(_, place)| (place, shape, unpadded_size)));
         }
@@ -176,12 +176,12 @@ impl<'a> Buffers<'a> {
 
     /// The number of buffers.
     pub fn count(&self) -> usize {
-        self.buffers.len()
+        self.all.len()
     }
 
     /// The buffer at a place.
     pub fn at(&self, place: usize) -> &Buffer<'a> {
-        &self.buffers[place]
+        &self.all[place]
     }
 
     /// Place of the buffer with an id, if it is assigned to an allocation.
@@ -191,7 +191,7 @@ impl<'a> Buffers<'a> {
 
     /// Place in the file of a buffer's allocation.
     pub fn allocation_place(&self, place: usize) -> usize {
-        self.buffers[place].allocation as usize
+        self.all[place].allocation as usize
     }
 
     /// The allocation of the buffer at a place.
@@ -223,7 +223,7 @@ impl<'a> Buffers<'a> {
         let places = self.assigned(allocation).filter_map(|(_, place)| place);
         let mut largest = (0, None);
         for place in places {
-            let size = self.buffers[place].size as u64;
+            let size = self.all[place].size as u64;
             if size > largest.0 {
                 largest = (size, Some(place));
             }
@@ -233,14 +233,14 @@ impl<'a> Buffers<'a> {
 
     /// Which part of its instruction's shape a buffer is.
     pub fn shape_index(&self, place: usize) -> &[i64] {
-        let proto = &self.assignment.logical_buffers[self.buffers[place].logical as usize];
+        let proto = &self.assignment.logical_buffers[self.all[place].logical as usize];
         self.assignment.shape_index(proto)
     }
 
     /// The shape of a buffer as text, with its layout.
     pub fn shape_text(&self, place: usize) -> String {
         let mut text = String::new();
-        if let Some(shape) = Shape::read(self.buffers[place].shape) {
+        if let Some(shape) = Shape::read(self.all[place].shape) {
             shape.write(true, &mut text);
         }
         text
@@ -248,7 +248,7 @@ impl<'a> Buffers<'a> {
 
     /// Name of a buffer: of its instruction, with the part of its shape.
     pub fn name(&self, place: usize) -> String {
-        let name = self.buffers[place].instruction.name();
+        let name = self.all[place].instruction.name();
         let index = self.shape_index(place);
         if index.is_empty() {
             return name.to_owned();
@@ -259,6 +259,6 @@ impl<'a> Buffers<'a> {
 
     /// Where the instruction of a buffer is in the source, if that is known.
     pub fn source(&self, place: usize) -> Option<Source> {
-        self.stack_frames.source(self.buffers[place].instruction)
+        self.stack_frames.source(self.all[place].instruction)
     }
 }

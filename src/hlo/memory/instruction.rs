@@ -2,6 +2,7 @@
 
 use crate::hlo::fields::Fields;
 use crate::hlo::module::{Metadata, field};
+use std::fmt::Write;
 
 /// An instruction in its serialized form.
 #[derive(Debug, Clone, Copy, Default)]
@@ -108,7 +109,7 @@ impl<'a> StackFrames<'a> {
             if !text.is_empty() {
                 text.push('\n');
             }
-            text.push_str(&format!("{file}:{line}:{column}"));
+            let _ = write!(text, "{file}:{line}:{column}");
             number = parent;
         }
         text

@@ -102,7 +102,7 @@ pub struct Snapshot {
     /// What happened.
     pub kind: ActivityKind,
     /// Place of the allocation that a deallocation ends.
-    allocation: u32,
+    pub(super) allocation: u32,
 }
 
 impl Default for Snapshot {
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn deallocations_end_the_first_open_allocation_of_their_address() {
-        let event = |kind, address| Snapshot { kind, address, ..Snapshot::default() };
+        let event = |kind, address| Snapshot { address, kind, ..Snapshot::default() };
         let [taken, given] = [ActivityKind::Allocation, ActivityKind::Deallocation];
         let mut snapshots =
             [event(given, 1), event(taken, 1), event(taken, 1), event(given, 1), event(given, 1)];

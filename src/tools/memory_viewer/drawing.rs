@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn labels_are_cut_to_fit() {
         assert_eq!(fitting_label("fusion.123", 100.0, 20.0, 12.0), "fusion.123");
-        assert_eq!(fitting_label("fusion.123456789", 70.0, 20.0, 12.0), "fusion...");
+        assert_eq!(fitting_label("fusion.123456789", 70.0, 20.0, 12.0), "fusion....");
         assert_eq!(fitting_label("fusion.123", 25.0, 20.0, 12.0), "");
         assert_eq!(fitting_label("fusion.123", 100.0, 10.0, 12.0), "");
     }
