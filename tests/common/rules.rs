@@ -11,6 +11,7 @@ pub fn apply(names: &str, body: Vec<u8>) -> Vec<u8> {
         "flow-ids" => rename_flow_ids(&body),
         "stack-frames" => sort_stack_frames(&body),
         "counter-order" => sort_counters(&body),
+        "graph" => sort_graph(&body),
         other => panic!("no such rule: {other}"),
     })
 }
@@ -68,6 +69,45 @@ fn sort_counters(body: &[u8]) -> Vec<u8> {
 fn counter_of(event: &[u8]) -> Option<&[u8]> {
     find(event, b",\"ph\":\"C\",\"event_stats\"")?;
     find(event, b",\"name\"").map(|end| &event[..end])
+}
+
+/// Ids of a graph's nodes and clusters are addresses: named 0, 1, 2 … as they appear. Its hover
+/// rules come in hash order: they are sorted as bytes.
+fn sort_graph(body: &[u8]) -> Vec<u8> {
+    const HOVER: &[u8] = b":hover ~ ";
+    if !body.starts_with(b"digraph G {") {
+        return body.to_vec();
+    }
+    let is_rule = |line: &&[u8]| find(line, HOVER).is_some();
+    let (mut rules, others): (Vec<&[u8]>, Vec<&[u8]>) =
+        body.split(|&byte| byte == b'\n').partition(is_rule);
+    // The first one is indented.
+    for rule in &mut rules {
+        *rule = rule.trim_ascii();
+    }
+    rules.sort_unstable();
+    let mut names: HashMap<&[u8], usize> = HashMap::new();
+    let mut lines: Vec<Vec<u8>> = rules.into_iter().map(<[u8]>::to_vec).collect();
+    for line in others.into_iter().filter(|line| !line.trim_ascii().is_empty()) {
+        let (mut renamed, mut at) = (Vec::new(), 0);
+        while at < line.len() {
+            let digits = line[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let (before, after) = (&line[..at], &line[at + digits..]);
+            let is_address = before.is_empty() && after.starts_with(b" ")
+                || before.ends_with(b" -> ") && after.starts_with(b" [")
+                || before.ends_with(b"cluster_");
+            if digits > 0 && is_address {
+                let next = names.len();
+                let name = *names.entry(&line[at..at + digits]).or_insert(next);
+                renamed.extend_from_slice(name.to_string().as_bytes());
+            } else {
+                renamed.extend_from_slice(&line[at..at + digits.max(1)]);
+            }
+            at += digits.max(1);
+        }
+        lines.push(renamed);
+    }
+    lines.join(&b'\n')
 }
 
 /// Rewrites the parts between commas of the JSON list or object that begins with `opening`.

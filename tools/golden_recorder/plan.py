@@ -6,6 +6,7 @@ A request can name what only the profile knows, in braces:
 
     {run} {host}                                        the first run and its first host
     {at 0.25}                                           a time in the trace, in milliseconds
+    {module} {module.entry} {module.root}               the first HLO module, its entry computation, the result of that
     {event.name} {event.start} {event.duration} {event.uid} {event.prefix}     one of its events
 """
 import fnmatch
@@ -54,6 +55,7 @@ def facts(server) -> dict:
     if not hosts:
         return known
     known['host'] = quote(hosts[0]['hostname'], safe='')
+    known |= module_facts(server, known['run'])
     answer = server.ask(f'/data?run={known["run"]}&tag=trace_viewer@&host={known["host"]}')
     trace = json.loads(answer.body.decode('utf-8', 'replace')) if answer.status == '200' else {}
     events = [e for e in trace.get('traceEvents', []) if e.get('ph') == 'X' and 'ts' in e]
@@ -66,6 +68,17 @@ def facts(server) -> dict:
               'event.start': repr(event['ts'] / 1e3), 'event.duration': repr(event['dur'] / 1e3),
               'event.uid': str(event.get('args', {}).get('uid', 0))}
     return known
+
+
+def module_facts(server, run: str) -> dict:
+    """The first HLO module, and what its text begins and ends with; nothing where there is none."""
+    module = server.ask(f'/module_list?run={run}').body.decode().split(',')[0]
+    if module in ('', 'NO_MODULE'):
+        return {}
+    text = server.ask(f'/data?run={run}&tag=graph_viewer&type=short_txt&module_name={quote(module, safe="")}').body.decode()
+    entry = re.search(r'^ENTRY (\S+) \{$(?:.*\n)*?  ROOT (\S+) = ', text, re.M)
+    names = {'module.entry': entry[1], 'module.root': entry[2]} if entry else {}
+    return {'module': quote(module, safe=''), **names}
 
 
 def fill(text: str, known: dict):

@@ -7,6 +7,9 @@ import itertools
 import re
 
 FRAMES = b'"stackFrames":{'
+HOVER = b':hover ~ '
+# What an address is in a graph: at the start of a line, after an arrow, or in the name of a cluster.
+ADDRESS = re.compile(rb'^\d+(?= )|(?<= -> )\d+(?= \[)|(?<=cluster_)\d+')
 EVENTS = b'"traceEvents":['
 TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{},]', re.S)
 
@@ -64,7 +67,23 @@ def sort_counters(body: bytes) -> bytes:
     return body[:start] + b','.join(out) + body[end:]
 
 
-RULES = {'flow-ids': rename_flow_ids, 'stack-frames': sort_stack_frames, 'counter-order': sort_counters}
+def sort_graph(body: bytes) -> bytes:
+    """Ids of a graph's nodes and clusters are addresses: named 0, 1, 2 … as they appear. Its hover rules come in
+    hash order, the first one indented: they are sorted as bytes."""
+    if not body.startswith(b'digraph G {'):
+        return body
+    names = {}
+    lines = body.split(b'\n')
+    rules = sorted(line.strip() for line in lines if HOVER in line)
+    return b'\n'.join(rules + [
+        ADDRESS.sub(lambda m: names.setdefault(m[0], b'%d' % len(names)), line)
+        for line in lines if line.strip() and HOVER not in line
+    ])
+
+
+RULES = {
+    'flow-ids': rename_flow_ids, 'stack-frames': sort_stack_frames, 'counter-order': sort_counters, 'graph': sort_graph,
+}
 
 
 def apply(names: list, body: bytes) -> bytes:
@@ -80,7 +99,7 @@ def settle(bodies: list):
     the rules for those are kept wherever they change something.
     """
     bodies = list(set(bodies))
-    always = {name for name in ('stack-frames', 'counter-order') if any(RULES[name](b) != b for b in bodies)}
+    always = {name for name in ('stack-frames', 'counter-order', 'graph') if any(RULES[name](b) != b for b in bodies)}
     for more in (set(), {'flow-ids'}):
         names = [name for name in RULES if name in always | more]
         after = [apply(names, b) for b in bodies]

@@ -137,7 +137,9 @@ impl Printer<'_, '_> {
             out.push('}');
         }
         write_statistics(fields.message(82), attributes);
-        write_result_accuracy(fields.message(91), attributes);
+        if has_result_accuracy(self.module.instruction(id).opcode) {
+            write_result_accuracy(fields.message(91), attributes);
+        }
     }
 
     #[allow(clippy::too_many_lines, reason = "a table of operations and their attributes")]
@@ -368,6 +370,33 @@ impl Printer<'_, '_> {
             attributes.text("api_version", names::of(&names::API_VERSION, fields.int(77)));
         }
     }
+}
+
+/// Whether an operation can be asked to be exact.
+fn has_result_accuracy(opcode: O) -> bool {
+    matches!(
+        opcode,
+        O::Acos
+            | O::Acosh
+            | O::Asin
+            | O::Asinh
+            | O::Atanh
+            | O::Cbrt
+            | O::Cosine
+            | O::Cosh
+            | O::Erf
+            | O::Exponential
+            | O::ExponentialMinusOne
+            | O::Log
+            | O::LogPlusOne
+            | O::Logistic
+            | O::Rsqrt
+            | O::Sine
+            | O::Sinh
+            | O::Sqrt
+            | O::Tan
+            | O::Tanh
+    )
 }
 
 fn write_shape(shape: Fields<'_>, out: &mut String) {

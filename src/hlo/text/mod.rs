@@ -9,6 +9,7 @@ mod dimensions;
 mod escape;
 mod literal;
 mod module_text;
+mod origin;
 mod sharding;
 mod stack_frames;
 
@@ -135,6 +136,9 @@ impl<'m, 'a> Printer<'m, 'a> {
         self.operands(id, out);
         out.push(')');
         self.extra_attributes(id, &mut Attributes::of(out));
+        if let Some(origin) = instruction.fields.optional_message(field::ORIGINAL_VALUE) {
+            origin::write_origin(origin, out);
+        }
         if self.options.metadata {
             self.metadata(id, out);
         }
