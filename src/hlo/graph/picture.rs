@@ -437,13 +437,18 @@ impl<'m, 'a> Picture<'m, 'a> {
         out.push_str("];");
     }
 
+    /// Nodes and clusters are numbered together, so that a number names one thing.
+    fn next_name(&self) -> usize {
+        self.node_names.len() + self.cluster_names.len() + 1
+    }
+
     fn node_name(&mut self, id: InstructionId) -> usize {
-        let next = self.node_names.len() + 1;
+        let next = self.next_name();
         *self.node_names.entry(id).or_insert(next)
     }
 
     fn cluster_name(&mut self, id: ComputationId) -> usize {
-        let next = self.cluster_names.len() + 1;
+        let next = self.next_name();
         *self.cluster_names.entry(id).or_insert(next)
     }
 }
