@@ -4,6 +4,7 @@
 //! number at the end of the entry's name, `jit_f(123)`, else the entry's id; a `program_id` stat
 //! goes before both.
 
+use crate::store::Bytes;
 use crate::wire::{Reader, Value};
 use crate::xplane::{EventMetadata, Plane, Space, StatValue};
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ pub struct Program {
     /// The id that events refer to; a fingerprint on current TPUs.
     pub program_id: u64,
     /// The serialized `HloProto`, as the profiler wrote it.
-    pub proto: Vec<u8>,
+    pub proto: Bytes,
 }
 
 impl Program {
@@ -55,7 +56,7 @@ impl Programs {
                 programs.0.entry(id).or_insert_with(|| Program {
                     name: format!("{module}({id})"),
                     program_id: id,
-                    proto: proto.to_owned(),
+                    proto: Bytes::from_vec(proto.to_owned()),
                 });
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Immutable bytes, cheap to clone. Owned memory today: a file that shrinks while it is read
 /// cannot take the process down.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Bytes(Arc<Vec<u8>>);
 
 impl Bytes {

@@ -76,7 +76,7 @@ fn find_and_answer(request: &Request<'_>) -> Result<Answer, String> {
     })?;
     let with_metadata = request.param("show_metadata") == Some("true");
     match form? {
-        Form::Proto => Ok(of(proto, OCTETS)),
+        Form::Proto => Ok(of(proto.to_vec(), OCTETS)),
         Form::Json => Err("Not implemented".to_owned()),
         Form::ProtoText => {
             let text = hlo_proto_text(&proto)

@@ -5,7 +5,7 @@ use super::{ProfileError, Profiles};
 use crate::hlo::fields::Fields;
 use crate::render::python_json::{self, Value};
 use crate::session::{self, Fingerprint, Session};
-use crate::store;
+use crate::store::{self, Bytes};
 use std::fs;
 use std::path::Path;
 
@@ -60,7 +60,7 @@ pub fn proto_of_module(
     session: &Session,
     profiles: &Profiles,
     name: &str,
-) -> Result<Vec<u8>, String> {
+) -> Result<Bytes, String> {
     if let Ok(programs) = profiles.programs(session)
         && let Some(program) = programs.named(name)
     {
@@ -70,7 +70,7 @@ pub fn proto_of_module(
     let is_one_name = !name.contains(['/', '\0']);
     let file = is_one_name.then(|| session.fence.open_file(&path).ok()).flatten();
     match file.and_then(|file| store::read_file(&file).ok()) {
-        Some(bytes) => Ok(bytes.to_vec()),
+        Some(bytes) => Ok(bytes),
         None => Err(format!("{}; No such file or directory", path.display())),
     }
 }
@@ -81,7 +81,7 @@ pub fn proto_of_program(
     session: &Session,
     profiles: &Profiles,
     program_id: &str,
-) -> Result<Vec<u8>, String> {
+) -> Result<Bytes, String> {
     let (names, _) = module_names(session, profiles);
     let own = format!("({program_id})");
     let found = names.iter().find(|name| name.ends_with(&own));
@@ -99,7 +99,7 @@ pub fn proto_of_node(
     session: &Session,
     profiles: &Profiles,
     node_name: &str,
-) -> Result<Vec<u8>, String> {
+) -> Result<Bytes, String> {
     let (names, _) = module_names(session, profiles);
     let protos = names.iter().filter_map(|name| proto_of_module(session, profiles, name).ok());
     let mut having = protos.filter(|proto| {
