@@ -552,7 +552,7 @@ fn look_at(
         durations: Durations::with_capacity(task.last - task.first),
         ..Found::default()
     };
-    let search_frames = search_frames && !is_counter_line;
+    let search_frames = search_frames && kind == Kind::Row;
     let reads_stats =
         !is_counter_line && plane_facts.decide_tracks() && plane_facts.read_line(line);
     let mut seen = MetadataSeen::default();
@@ -599,7 +599,7 @@ fn look_at(
             events.push(index as u32);
         }
     }
-    if is_counter_line {
+    if kind != Kind::Row {
         // Counters are stored as they are, without the table of names.
         found.metadata.clear();
     }

@@ -1,7 +1,7 @@
 //! The answer of `trace_viewer@` with `format=pb`: XProf's `TraceDataResponse`, in which each track is
 //! a series of time differences, in a zstd frame.
 
-use super::index::{LONGEST_COMPARED_NAME, Place, TraceIndex, Track};
+use super::index::{LONGEST_COMPARED_NAME, Place, Span, TraceIndex, Track};
 use super::options::TraceOptions;
 use super::rows::{HostPart, Row, events_in_order, merged_devices, merged_span, rows};
 use super::select::{Arguments, Chosen};
@@ -55,18 +55,23 @@ pub fn write(hosts: &[HostPart<'_>], options: &TraceOptions) -> std::io::Result<
     if hosts.iter().any(|host| host.index.has_tpu_core()) {
         details.push(("full_dma", options.full_dma));
     }
-    write_with(hosts, &details)
+    write_with(hosts, &details, merged_span(hosts))
 }
 
-/// The same without the switches of the page.
+/// The same of one host without the switches of the page, and with the span as the host has it.
 ///
 /// # Errors
 /// What the compressor says.
 pub fn write_without_details(hosts: &[HostPart<'_>]) -> std::io::Result<Vec<u8>> {
-    write_with(hosts, &[])
+    let span = hosts.first().map_or_else(Span::default, |host| host.index.span);
+    write_with(hosts, &[], span)
 }
 
-fn write_with(hosts: &[HostPart<'_>], details: &[(&str, bool)]) -> std::io::Result<Vec<u8>> {
+fn write_with(
+    hosts: &[HostPart<'_>],
+    details: &[(&str, bool)],
+    span: Span,
+) -> std::io::Result<Vec<u8>> {
     let mut strings = Strings::new();
     let (mut complete, mut counters, mut asynchronous) = (Vec::new(), Vec::new(), Vec::new());
     for group in rows(hosts).chunk_by(|a, b| a.key() == b.key()) {
@@ -94,7 +99,6 @@ fn write_with(hosts: &[HostPart<'_>], details: &[(&str, bool)]) -> std::io::Resu
         put_unless_zero(&mut detail, 2, value.into());
         bytes_field(&mut out, response::DETAILS, &detail);
     }
-    let span = merged_span(hosts);
     for (field, time) in [(response::START_PS, span.min), (response::END_PS, span.max)] {
         if let Some(time) = time {
             varint_field(&mut out, field, time);
