@@ -3,6 +3,9 @@
 //! The texts are parsed as absl does it: numbers with surrounding blanks, `inf`, `nan`; integers that
 //! are given as floating point are cast as C++ does on x86, so that negative and huge ones wrap.
 
+/// The resolution of a request that names none, as XProf's server has it.
+const DEFAULT_RESOLUTION: u64 = 8000;
+
 /// How the answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -68,8 +71,8 @@ impl TraceOptions {
             None => Ok(0.0),
             Some(value) => parse_f64(value).ok_or_else(|| BadOption { name, value: value.into() }),
         };
-        let integer = |name: &'static str| match text(name) {
-            None => Ok(0),
+        let integer = |name: &'static str, default: u64| match text(name) {
+            None => Ok(default),
             Some(value) => parse_u64(value)
                 .or_else(|| parse_f64(value).map(f64_to_u64))
                 .ok_or_else(|| BadOption { name, value: value.into() }),
@@ -83,8 +86,8 @@ impl TraceOptions {
             start_time_ms: float("start_time_ms")?,
             end_time_ms: float("end_time_ms")?,
             duration_ms: float("duration_ms")?,
-            resolution: integer("resolution")?,
-            unique_id: integer("unique_id")?,
+            resolution: integer("resolution", DEFAULT_RESOLUTION)?,
+            unique_id: integer("unique_id", 0)?,
             event_name: event_name.unwrap_or("").to_owned(),
             search_prefix: text("search_prefix").unwrap_or("").to_owned(),
             search_metadata: is_true(text("search_metadata")),
@@ -157,7 +160,8 @@ mod tests {
     #[test]
     fn numbers() {
         let resolution = |text| options(&[("resolution", text)]).map(|o| o.resolution);
-        assert_eq!(options(&[]).unwrap().resolution, 0);
+        assert_eq!(options(&[]).unwrap().resolution, 8000);
+        assert_eq!(resolution("0"), Ok(0));
         assert_eq!(resolution("8000"), Ok(8000));
         assert_eq!(resolution(" 8000.9\n"), Ok(8000));
         assert_eq!(resolution("-5"), Ok(u64::MAX - 4));
