@@ -12,6 +12,7 @@ pub mod gpu_models;
 mod gpu_ops;
 mod host;
 mod host_ops;
+pub mod inference;
 pub mod input_pipeline;
 mod kernel_launch;
 mod kernel_stats;

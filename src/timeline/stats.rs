@@ -3,8 +3,10 @@
 use super::flow::{Flow, FlowStats, int_or_uint};
 use super::model::{AddedStat, AddedValue, Edit, Mark, Stage};
 use super::view::{EventView, PlaneView};
+use crate::render::number::six_digits;
 use crate::xplane::schema::StatType;
 use crate::xplane::{Stat, StatValue, Stats};
+use std::borrow::Cow;
 
 /// A stat with its name resolved.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,6 +40,18 @@ impl<'a> StatView<'a> {
     /// XProf's `DoubleValue`: 0 unless the value is a `double_value`.
     pub fn double_value(&self) -> f64 {
         if let StatValue::Double(value) = self.value { value } else { 0.0 }
+    }
+
+    /// XProf's `ToString`: the value as text.
+    pub fn to_text(&self) -> Cow<'a, str> {
+        match self.value {
+            StatValue::Str(text) => Cow::Borrowed(text),
+            StatValue::Int(value) => Cow::Owned(value.to_string()),
+            StatValue::Uint(value) => Cow::Owned(value.to_string()),
+            StatValue::Double(value) => Cow::Owned(six_digits(value)),
+            StatValue::Bytes(_) => Cow::Borrowed("<opaque bytes>"),
+            StatValue::NotSet | StatValue::Ref(_) => Cow::Borrowed(""),
+        }
     }
 
     /// XProf's `StrOrRefValue`: empty unless the value is text.

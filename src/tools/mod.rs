@@ -7,6 +7,7 @@ mod graph_page;
 mod graph_viewer;
 mod hlo_stats;
 mod hosts;
+mod inference_profile;
 mod input_pipeline_analyzer;
 mod kernel_stats;
 mod memory_profile;

@@ -5,6 +5,7 @@ use super::step_tables::{
     steps_table,
 };
 use super::{Answer, Request, ToolError};
+use crate::opstats::inference::{Latency, LatencyPercentiles};
 use crate::opstats::input_pipeline::{
     AnalyzedSteps, GenericBottleneck, InputBound, InputPipelineAnalysis, Level,
 };
@@ -36,7 +37,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         steps_table(&analysis),
         environment_table(&stats),
         recommendation_table(&stats, &analysis),
-        latency_table(),
+        latency_table(request, &stats)?,
     ];
     let mut body = vec![b'['];
     for table in tables {
@@ -353,15 +354,33 @@ fn tips(hardware: HardwareType) -> [(&'static str, String, &'static str); 7] {
     ]
 }
 
-/// Latency of requests, for inference runs.
-fn latency_table() -> DataTable {
-    DataTable::new(&[
+/// Latency of requests, where no model is trained.
+fn latency_table(request: &Request<'_>, stats: &OpStats) -> Result<DataTable, ToolError> {
+    let mut table = DataTable::new(&[
         ("percentile", "string", "percentile"),
         ("hostTimeMs", "number", "Host time (in ms)"),
         ("deviceTimeMs", "number", "Device time (in ms)"),
         ("communicationTimeMs", "number", "Host-device communication time (in ms)"),
         ("totalTimeMs", "number", "Total latency (in ms)"),
-    ])
+    ]);
+    if stats.programs.is_training {
+        return Ok(table);
+    }
+    let inference = request.profiles.inference_stats(request.session)?;
+    let Some(latencies) = LatencyPercentiles::of(&inference) else { return Ok(table) };
+    let mut add = |label: &str, latency: &Latency| {
+        table.row();
+        table.text(label);
+        let Latency { total_us, host_us, device_us, communication_us } = *latency;
+        for time_us in [host_us, device_us, communication_us, total_us] {
+            table.number(time_us / 1e3);
+        }
+    };
+    add("Avg", &latencies.average);
+    for (percentile, latency) in &latencies.percentiles {
+        add(&percent(*percentile), latency);
+    }
+    Ok(table)
 }
 
 /// What is wrong (`PopulateOverviewDiagnostics`).

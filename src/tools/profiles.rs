@@ -3,6 +3,7 @@
 
 use super::ToolError;
 use crate::hlo::{Program, Programs};
+use crate::opstats::inference::{self, HostInference, InferenceStats};
 use crate::opstats::{OpStats, Parts};
 use crate::session::{Fingerprint, HostFile, ProfileFormat, Session};
 use crate::store::{self, Bytes, Cache, Cached};
@@ -217,6 +218,14 @@ impl Profiles {
     ) -> Result<Arc<OpStats>, ProfileError> {
         let hosts = session.profiles().map(|file| self.op_stats(file, parts));
         Ok(OpStats::combine(&hosts.collect::<Result<Vec<_>, _>>()?))
+    }
+
+    /// The requests and batches of a session's hosts together. They are not kept: finding them
+    /// takes one pass over the hosts' events.
+    pub fn inference_stats(&self, session: &Session) -> Result<InferenceStats, ProfileError> {
+        let of_host = |file| Ok(HostInference::of_host(&*self.statistics_timeline(file)?));
+        let hosts = session.profiles().map(of_host).collect::<Result<Vec<_>, _>>()?;
+        Ok(inference::combine(hosts))
     }
 
     /// The HLO programs of all hosts of a session; of two with one program id the first counts.

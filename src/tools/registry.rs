@@ -1,5 +1,6 @@
 //! The one table of tools.
 
+use super::inference_profile;
 use super::trace_viewer;
 use super::{Answer, Profiles, Request, ToolError};
 use super::{framework_op_stats, graph_viewer, hlo_stats, input_pipeline_analyzer, kernel_stats};
@@ -92,7 +93,7 @@ pub const TOOLS: &[Tool] = {
         tool_row("pod_viewer", Never, AllOnly, Some(pod_viewer::answer)),
         tool_row("framework_op_stats", Always, EachAndAll, Some(framework_op_stats::answer)),
         tool_row("hlo_stats", Always, Each, Some(hlo_stats::answer)),
-        tool_row("inference_profile", Never, Each, None),
+        tool_row("inference_profile", Never, Each, Some(inference_profile::answer)),
         tool_row("megascale_stats", Megascale, EachAndAll, None),
         tool_row("kernel_utilization", CounterValue, Each, None),
         tool_row("smart_suggestion", Never, AllOnly, Some(smart_suggestion::answer)),

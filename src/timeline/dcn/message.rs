@@ -1,8 +1,6 @@
 //! One message from another slice, as its receive event tells it (XProf's `DcnMessage`).
 
-use crate::render::number::six_digits;
 use crate::timeline::{EventView, PlaneView};
-use crate::xplane::StatValue;
 use crate::xplane::schema::StatType;
 use std::borrow::Cow;
 
@@ -56,7 +54,7 @@ fn read(event: EventView<'_>) -> Option<Message<'_>> {
     let mut duration_us = 0;
     for stat in event.stats() {
         match stat.stat_type {
-            Some(StatType::DcnLabel) => message.collective = text(stat.value),
+            Some(StatType::DcnLabel) => message.collective = stat.to_text(),
             Some(StatType::DcnSourceSliceId) => message.source_slice = stat.int_value() as i32,
             Some(StatType::DcnSourcePerSliceDeviceId) => source_device = stat.int_value() as i32,
             Some(StatType::DcnDestinationSliceId) => target_slice = stat.int_value() as i32,
@@ -77,16 +75,4 @@ fn read(event: EventView<'_>) -> Option<Message<'_>> {
     let is_known =
         !message.collective.is_empty() && !ids.contains(&UNKNOWN) && message.bytes != u64::MAX;
     (is_known && duration_us != 0 && message.source_slice != target_slice).then_some(message)
-}
-
-/// A stat as text (`XStatVisitor::ToString`).
-fn text(value: StatValue<'_>) -> Cow<'_, str> {
-    match value {
-        StatValue::Str(text) => Cow::Borrowed(text),
-        StatValue::Int(value) => Cow::Owned(value.to_string()),
-        StatValue::Uint(value) => Cow::Owned(value.to_string()),
-        StatValue::Double(value) => Cow::Owned(six_digits(value)),
-        StatValue::Bytes(_) => Cow::Borrowed("<opaque bytes>"),
-        StatValue::NotSet | StatValue::Ref(_) => Cow::Borrowed(""),
-    }
 }
