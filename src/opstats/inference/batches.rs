@@ -4,6 +4,7 @@
 use super::breakdown::{self, Part};
 use super::events::HostEvents;
 use super::model::{Batch, BatchTimes};
+use super::models;
 use super::requests::{BATCHES, Requests, set_moments};
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{EventView, GroupMetadataMap};
@@ -93,13 +94,12 @@ pub(super) fn add_delays(requests: &mut Requests<'_>, batches: &mut Batches<'_>)
 
 /// The batches, the shortest first.
 pub(super) fn finish(batches: Batches<'_>) -> Vec<Batch> {
-    let mut batches: Vec<(u64, Batch)> = batches.into_values().map(detail).collect();
-    batches.sort_by_key(|(duration_ps, batch)| (*duration_ps, batch.begin_ps));
-    batches.into_iter().map(|(_, batch)| batch).collect()
+    let mut batches: Vec<Batch> = batches.into_values().map(detail).collect();
+    batches.sort_by_key(|batch| models::by_duration(batch.begin_ps, batch.times.latency_ps));
+    batches
 }
 
-/// The batch and the duration to sort by.
-fn detail(events: BatchEvents<'_>) -> (u64, Batch) {
+fn detail(events: BatchEvents<'_>) -> Batch {
     let BatchEvents { mut batch, end_ps, parts, .. } = events;
     let mut device_ps = 0_u64;
     breakdown::for_each_moment(&parts, |part, duration_ps| {
@@ -109,5 +109,5 @@ fn detail(events: BatchEvents<'_>) -> (u64, Batch) {
     });
     let latency_ps = end_ps.wrapping_sub(batch.begin_ps);
     batch.times = BatchTimes { latency_ps, device_ps, ..batch.times };
-    (Timespan::from_end_points(batch.begin_ps, end_ps).duration_ps, batch)
+    batch
 }

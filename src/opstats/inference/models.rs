@@ -5,6 +5,7 @@ use super::model::{
     Batch, BatchTimes, InferenceStats, ModelStats, PerBatchSize, RequestTimes, TensorPattern,
 };
 use crate::opstats::units::pico_to_micro;
+use crate::timeline::timespan::Timespan;
 use std::collections::{BTreeMap, HashMap};
 
 /// Stands for the model where no request names one.
@@ -47,8 +48,9 @@ pub(super) fn of_all_hosts(all: Combined) -> InferenceStats {
 
 impl ModelStats {
     fn sum_up(&mut self) {
-        self.requests.sort_by_key(|request| (request.times.latency_ps, request.begin_ps));
-        self.batches.sort_by_key(|batch| (batch.times.latency_ps, batch.begin_ps));
+        self.requests
+            .sort_by_key(|request| by_duration(request.begin_ps, request.times.latency_ps));
+        self.batches.sort_by_key(|batch| by_duration(batch.begin_ps, batch.times.latency_ps));
         let spans = self.requests.iter().map(|of| (of.begin_ps, of.times.latency_ps));
         (self.request_throughput, self.request_latency_us) = throughput_and_latency(spans);
         let spans = self.batches.iter().map(|of| (of.begin_ps, of.times.latency_ps));
@@ -58,6 +60,12 @@ impl ModelStats {
         self.mean_batch = BatchTimes::mean(self.batches.iter().map(|of| &of.times));
         self.per_batch_size = per_batch_size(self);
     }
+}
+
+/// What is sorted by: duration, then begin. What ends before it begins has no duration.
+pub(super) fn by_duration(begin_ps: u64, latency_ps: u64) -> (u64, u64) {
+    let end_ps = begin_ps.wrapping_add(latency_ps);
+    (Timespan::from_end_points(begin_ps, end_ps).duration_ps, begin_ps)
 }
 
 /// How many in a second, and the mean latency in microseconds; spans are begins and durations.

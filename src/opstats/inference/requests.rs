@@ -4,6 +4,7 @@
 use super::breakdown::{self, Part};
 use super::events::{HostEvents, group_of};
 use super::model::{Request, RequestTimes};
+use super::models::by_duration;
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{EventView, GroupMetadataMap, PlaneView};
 use crate::xplane::schema::{EventType, StatType};
@@ -230,7 +231,7 @@ fn add_spans(host: PlaneView<'_>, requests: &mut Requests<'_>) {
 pub(super) fn finish(requests: Requests<'_>) -> Vec<Request> {
     let requests = requests.into_iter().filter(|(_, request)| request.span.duration_ps != 0);
     let mut requests: Vec<Request> = requests.map(|(id, request)| detail(id, request)).collect();
-    requests.sort_by_key(|request| (request.times.latency_ps, request.begin_ps));
+    requests.sort_by_key(|request| by_duration(request.begin_ps, request.times.latency_ps));
     requests
 }
 
