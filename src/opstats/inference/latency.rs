@@ -7,10 +7,6 @@ use crate::timeline::std_sort::std_sort;
 /// The percentiles that are given.
 const PERCENTILES: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
 
-/// XProf sums up models in the order of a hash table, which starts anywhere in a new process and
-/// spreads the indexes by this multiplier. The last digits of its mean depend on it.
-const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// Latency of a request, or a mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Latency {
@@ -36,9 +32,9 @@ pub struct LatencyPercentiles {
 impl LatencyPercentiles {
     /// Over all models; none without requests.
     pub fn of(stats: &InferenceStats) -> Option<Self> {
-        let mut models: Vec<_> = stats.models.iter().enumerate().collect();
-        models.sort_by_key(|(index, _)| (*index as u64).wrapping_mul(GOLDEN_RATIO));
-        let requests = models.into_iter().flat_map(|(_, model)| &model.requests);
+        // XProf sums up models in the order of a hash table, another one in each process; the last
+        // digits of its mean depend on it.
+        let requests = stats.models.iter().flat_map(|model| &model.requests);
         let mut latencies: Vec<Latency> = requests.map(Latency::of).collect();
         if latencies.is_empty() {
             return None;
