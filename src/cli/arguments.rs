@@ -4,6 +4,11 @@
 use super::error::Raised;
 use super::value::Value;
 
+/// Python's words where two values cannot be compared.
+pub fn incomparable(operator: &str, left: &str, right: &str) -> String {
+    format!("'{operator}' not supported between instances of '{left}' and '{right}'")
+}
+
 /// How many records an option asks for: `records[:count]` where `count > 0`, else all.
 pub fn kept(count: &Value, records: usize) -> Result<usize, Raised> {
     let count = whole_number(count)?;
@@ -20,12 +25,7 @@ pub fn whole_number(value: &Value) -> Result<i64, Raised> {
         (None, Value::Float(_)) => Err(Raised::Usage(
             "slice indices must be integers or None or have an __index__ method".to_owned(),
         )),
-        (None, other) => {
-            let type_name = other.type_name();
-            Err(Raised::Usage(format!(
-                "'>' not supported between instances of '{type_name}' and 'int'"
-            )))
-        }
+        (None, other) => Err(Raised::Usage(incomparable(">", other.type_name(), "int"))),
     }
 }
 

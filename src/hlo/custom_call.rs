@@ -22,14 +22,11 @@ pub fn why_no_text(backend_config: &[u8]) -> Option<String> {
 }
 
 fn why_config_has_no_text(config: &Value) -> String {
-    let member = |value: &'_ Value, names: [&str; 2]| -> Option<Value> {
-        names.iter().find_map(|name| value.get(name)).cloned()
-    };
-    let Some(config) = member(config, ["custom_call_config", "customCallConfig"]) else {
+    let mut names = ["custom_call_config", "customCallConfig"].into_iter();
+    let Some(config) = names.find_map(|name| config.get(name)) else {
         return "Custom call config not found".to_owned();
     };
-    let body = member(&config, ["body", "body"]);
-    let body = body.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let body = config.get("body").and_then(Value::as_str).unwrap_or_default();
     let head = &body.as_bytes()[..body.len().min(MOST_HEAD_CHARS)];
     let Some((version, producer)) = version_and_producer(&decoded(head)) else {
         return "Custom call body is no MLIR bytecode".to_owned();

@@ -18,8 +18,10 @@ pub mod shape;
 mod testing;
 pub mod text;
 
-pub use module::{ComputationId, Instruction, InstructionId, Module, ModuleError};
-pub use modules::{InstructionSource, ModuleCosts, ModuleInstruction, Modules};
+pub use module::{
+    ComputationId, Instruction, InstructionId, InstructionSource, Module, ModuleError,
+};
+pub use modules::{ModuleCosts, ModuleInstruction, Modules};
 pub use opcode::Opcode;
 pub use programs::{Program, Programs, has_hlo_proto_stat};
 pub use shape::Shape;

@@ -2,7 +2,7 @@
 //! (`HloModuleMap`, `HloInstructionWrapper`).
 
 use super::cost::{Cost, Costs};
-use super::module::{InstructionId, Module, ModuleError};
+use super::module::{InstructionId, InstructionSource, Module, ModuleError};
 use super::opcode::Opcode;
 use super::programs::{Program, Programs};
 use super::text::{MOST_EXPRESSION_BYTES, Printer, TextOptions};
@@ -75,17 +75,6 @@ impl<'m, 'a> ModuleCosts<'m, 'a> {
     }
 }
 
-/// Where an instruction is in the source.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct InstructionSource {
-    /// File.
-    pub file: String,
-    /// Line; -1 where it is not known.
-    pub line: i32,
-    /// The frames, one a line: `file:line:column`.
-    pub stack_frame: String,
-}
-
 /// An instruction of a module.
 #[derive(Debug, Clone, Copy)]
 pub struct ModuleInstruction<'m, 'a> {
@@ -138,19 +127,7 @@ impl<'m, 'a> ModuleInstruction<'m, 'a> {
     pub fn source(self) -> InstructionSource {
         let metadata = self.module.instruction(self.id).metadata();
         let stack_frame = self.module.stack_frames(metadata.stack_frame_id());
-        if !metadata.source_file().is_empty() {
-            let (file, line) = (metadata.source_file().to_owned(), metadata.source_line());
-            return InstructionSource { file, line, stack_frame };
-        }
-        let mut parts = stack_frame.split('\n').next().unwrap_or("").split(':');
-        match (parts.next(), parts.next()) {
-            (Some(file), Some(line)) => InstructionSource {
-                file: file.to_owned(),
-                line: line.trim().parse().unwrap_or(-1),
-                stack_frame,
-            },
-            _ => InstructionSource { line: -1, ..InstructionSource::default() },
-        }
+        InstructionSource::of(metadata, stack_frame)
     }
 
     /// What a fusion fuses, but for parameters and tuples, as op statistics list it.

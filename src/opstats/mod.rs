@@ -19,6 +19,7 @@ mod kernel_stats;
 pub mod memory_profile;
 pub mod model;
 mod model_tracker;
+mod moments;
 mod op_event;
 pub mod op_profile;
 mod op_table;

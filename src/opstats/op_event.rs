@@ -2,9 +2,9 @@
 
 use super::model::AllReduceInfo;
 use crate::timeline::timespan::Timespan;
-use crate::timeline::{AddedGroups, EventView, LineView, PlaneView};
+use crate::timeline::{AddedGroups, EventView, LineMetadata, LineView, PlaneView};
 use crate::xplane::schema::StatType;
-use crate::xplane::{Line, NO_METADATA, NumberStat, Times};
+use crate::xplane::{Line, NumberStat, Times};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -173,7 +173,7 @@ impl OpEventReader {
         let plain = PlainLine {
             file: line.plain_file()?,
             times: line.times()?,
-            metadata: line.metadata_indexes()?,
+            metadata: line.metadata(),
             groups: line.added_groups(),
             roles,
         };
@@ -204,15 +204,11 @@ impl OpEventReader {
                 }
             }
             decoding.note_occurrences(event.occurrences());
-            let metadata = match plain.metadata[place] {
-                NO_METADATA => line.event(place).metadata_index(),
-                index => index,
-            };
             let own = Timespan {
                 begin_ps: timestamp_ps.wrapping_add(plain.times.offset_ps[place]) as u64,
                 duration_ps: plain.times.duration_ps.get(place) as u64,
             };
-            decoding.finish(own, metadata)
+            decoding.finish(own, plain.metadata.at(place))
         };
         events.extend(places.map(read));
     }
@@ -240,7 +236,7 @@ fn role_of(roles: &[(i64, Role)], id: i64) -> Option<Role> {
 struct PlainLine<'a> {
     file: Line<'a>,
     times: &'a Times,
-    metadata: &'a [u32],
+    metadata: LineMetadata<'a>,
     groups: AddedGroups<'a>,
     /// The stats that count, of those that its events have.
     roles: Vec<(i64, Role)>,

@@ -4,6 +4,9 @@
 /// Decimal to binary giga.
 const GIBI_PER_GIGA: f64 = 1.073_741_824;
 
+/// What is no number, as XProf's processors make it; it prints as `-nan`.
+pub const NEGATIVE_NAN: f64 = f64::from_bits(0xfff8_0000_0000_0000);
+
 /// 0 where the divisor is about 0 (`SafeDivide`).
 pub fn safe_divide(dividend: f64, divisor: f64) -> f64 {
     const EPSILON: f64 = 1.0e-10;

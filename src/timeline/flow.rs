@@ -5,6 +5,7 @@
 //! stable. Flows are not stored: they follow from the stats of an event, so they are made while
 //! its stats are read.
 
+use super::gpu_event::int_or_uint;
 use crate::xplane::StatValue;
 
 /// Which way a flow goes, as seen from the event.
@@ -168,15 +169,6 @@ impl FlowRule {
             context(stats.producer_type, stats.producer_id, FlowDirection::Out),
             context(stats.consumer_type, stats.consumer_id, FlowDirection::In),
         ]
-    }
-}
-
-/// `IntOrUintValue`.
-pub(super) fn int_or_uint(value: StatValue<'_>) -> u64 {
-    match value {
-        StatValue::Uint(value) => value,
-        StatValue::Int(value) => value as u64,
-        _ => 0,
     }
 }
 

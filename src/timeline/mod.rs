@@ -32,7 +32,9 @@ pub use flow::{Flow, FlowDirection};
 pub use groups::{GroupMetadata, GroupMetadataMap};
 pub use model::{AddedValue, EventKey, MetadataIndex};
 pub use stats::{EventStats, MetadataStats, PlaneStats, StatView};
-pub use view::{AddedGroups, EventMetadataView, EventView, LineSpans, LineView, PlaneView};
+pub use view::{
+    AddedGroups, EventMetadataView, EventView, LineMetadata, LineSpans, LineView, PlaneView,
+};
 
 use crate::xplane::schema::StatType;
 use crate::xplane::{Plane, Space};

@@ -1,7 +1,8 @@
 //! `PreprocessXPlane`: old ways to say which event led to which are turned into producers and
 //! consumers of contexts, so that grouping and flows need to know only those.
 
-use super::flow::{LEGACY, TPU_LAUNCH, TPU_STREAM, int_or_uint, mix};
+use super::flow::{LEGACY, TPU_LAUNCH, TPU_STREAM, mix};
+use super::gpu_event::int_or_uint;
 use super::model::{
     AddedStat, AddedValue, Edit, EventKey, LineData, MetadataIndex, PlaneData, Stage,
 };

@@ -1,6 +1,7 @@
 //! Reading stats: those of the file, with added ones among and after them.
 
-use super::flow::{Flow, FlowStats, int_or_uint};
+use super::flow::{Flow, FlowStats};
+use super::gpu_event::int_or_uint;
 use super::model::{AddedStat, AddedValue, Edit, Mark, Stage};
 use super::view::{EventView, PlaneView};
 use crate::render::number::six_digits;

@@ -39,11 +39,6 @@ pub(super) fn group_plane(file: Plane<'_>, plane: &mut PlaneData, groups: &Group
     }
 }
 
-/// Group of an event: its first `group_id` stat.
-fn group_id(event: EventView<'_>) -> Option<i64> {
-    event.stat(StatType::GroupId).map(|stat| stat.int_value())
-}
-
 /// Time on the device, where the profiler says so, else the time of the event.
 fn device_timespan(event: EventView<'_>) -> Timespan {
     let value = |stat| event.stat(stat).map(|stat| stat.int_or_uint_value());
@@ -75,7 +70,7 @@ fn merge_host_steps(file: Plane<'_>, plane: &mut PlaneData, steps: usize) {
     for event in line.events() {
         let own_idle = event.stat(StatType::StepIdleTimePs);
         let own_idle = own_idle.map(|stat| stat.int_or_uint_value() as i64);
-        match (group_id(event), &mut merged) {
+        match (event.group_id(), &mut merged) {
             (None, _) => {
                 changes.finish(merged.take());
                 idle_ps = 0;
@@ -153,7 +148,7 @@ fn name_steps(file: Plane<'_>, plane: &mut PlaneData, steps: usize, groups: &Gro
     let metadata_id = plane.get_or_create_stat(file, StatType::StepName.name());
     let line = PlaneView { file, data: plane, index: 0 }.line(steps);
     let name = |event: EventView<'_>| {
-        let group = groups.get(&group_id(event)?)?;
+        let group = groups.get(&event.group_id()?)?;
         let stat = AddedStat { metadata_id, value: group.name.as_str().into() };
         Some(Edit { key: event.key(), stage: Stage::Late, replaces: false, stat })
     };
@@ -173,7 +168,7 @@ impl GroupQueue {
         let mut queue = Self { steps: Vec::with_capacity(line.event_count()), groups: Vec::new() };
         let mut places = HashMap::new();
         for event in line.events() {
-            let group = group_id(event).map(|id| {
+            let group = event.group_id().map(|id| {
                 *places.entry(id).or_insert_with(|| {
                     queue.groups.push(id);
                     queue.groups.len() as u32 - 1

@@ -302,6 +302,11 @@ impl<'a> LineView<'a> {
         LineSpans { line: self, times: self.times(), timestamp_ps: self.timestamp_ps() }
     }
 
+    /// The metadata of the events, by their places.
+    pub fn metadata(self) -> LineMetadata<'a> {
+        LineMetadata { line: self, indexes: self.metadata_indexes() }
+    }
+
     /// The events in their present order.
     pub fn events(self) -> impl ExactSizeIterator<Item = EventView<'a>> + Clone + use<'a> {
         (0..self.event_count()).map(move |place| self.event(place))
@@ -362,6 +367,24 @@ impl LineSpans<'_> {
                 duration_ps: times.duration_ps.get(place) as u64,
             },
             None => self.line.event(place).timespan(),
+        }
+    }
+}
+
+/// The metadata of the events of a line.
+#[derive(Debug, Clone, Copy)]
+pub struct LineMetadata<'a> {
+    line: LineView<'a>,
+    indexes: Option<&'a [MetadataIndex]>,
+}
+
+impl LineMetadata<'_> {
+    /// Dense index of the metadata of the event at a place; see [`EventView::metadata_index`].
+    #[inline]
+    pub fn at(&self, place: usize) -> MetadataIndex {
+        match self.indexes.map(|indexes| indexes[place]) {
+            Some(index) if index != NO_METADATA => index,
+            _ => self.line.event(place).metadata_index(),
         }
     }
 }
@@ -484,6 +507,11 @@ impl<'a> EventView<'a> {
     pub fn stat(self, stat_type: StatType) -> Option<StatView<'a>> {
         let id = self.line.plane.stat_id(stat_type)?;
         self.stats().find(|stat| stat.metadata_id == id)
+    }
+
+    /// The group of the event: its first `group_id` stat, of the file or added.
+    pub fn group_id(self) -> Option<i64> {
+        self.stat(StatType::GroupId).map(|stat| stat.int_value())
     }
 
     /// The group that XProf's grouping gave the event, without reading stats; a group id that the

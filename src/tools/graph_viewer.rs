@@ -65,11 +65,8 @@ fn find_and_answer(request: &Request<'_>) -> Result<Answer, String> {
     let text = |name| request.param(name).filter(|value| !value.is_empty());
     let form = Form::of(request);
     let node = text("node_name").filter(|_| form.as_ref().is_ok_and(|form| form.has_node()));
-    let proto = match (text("module_name"), text("program_id")) {
-        (Some(name), _) => modules::proto_of_module(request.session, request.profiles, name),
-        (None, Some(id)) => modules::proto_of_program(request.session, request.profiles, id),
-        (None, None) => Err("Can not load hlo proto from options.".to_owned()),
-    };
+    let proto = modules::proto_of_request(request)
+        .unwrap_or_else(|| Err("Can not load hlo proto from options.".to_owned()));
     let proto = proto.or_else(|error| match node {
         Some(node) => modules::proto_of_node(request.session, request.profiles, node),
         None => Err(error),

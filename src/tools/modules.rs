@@ -1,7 +1,7 @@
 //! The HLO modules of a session, and the files that XProf leaves beside a profile when it lists
 //! its tools.
 
-use super::{ProfileError, Profiles};
+use super::{ProfileError, Profiles, Request};
 use crate::hlo::fields::Fields;
 use crate::render::python_json::{self, Value};
 use crate::session::{self, Fingerprint, Session};
@@ -54,13 +54,18 @@ fn module_files(dir: &Path) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
+/// The `HloProto` that a request's `module_name`, else its `program_id` names; `None` where it has
+/// neither.
+pub fn proto_of_request(request: &Request<'_>) -> Option<Result<Bytes, String>> {
+    let text = |name| request.param(name).filter(|value| !value.is_empty());
+    let (session, profiles) = (request.session, request.profiles);
+    let by_name = text("module_name").map(|name| proto_of_module(session, profiles, name));
+    by_name.or_else(|| text("program_id").map(|id| proto_of_program(session, profiles, id)))
+}
+
 /// The `HloProto` of a module by its name, for example `jit_f(123)`, or XProf's words for that it is
 /// not there.
-pub fn proto_of_module(
-    session: &Session,
-    profiles: &Profiles,
-    name: &str,
-) -> Result<Bytes, String> {
+fn proto_of_module(session: &Session, profiles: &Profiles, name: &str) -> Result<Bytes, String> {
     if let Ok(programs) = profiles.programs(session)
         && let Some(program) = programs.named(name)
     {
@@ -77,7 +82,7 @@ pub fn proto_of_module(
 
 /// The `HloProto` of the program with this id, else of the first module whose name has this text in
 /// it, as XProf looks for program ids.
-pub fn proto_of_program(
+fn proto_of_program(
     session: &Session,
     profiles: &Profiles,
     program_id: &str,

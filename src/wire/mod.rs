@@ -285,20 +285,16 @@ impl<'a> Reader<'a> {
 /// or where there are fewer bytes.
 #[inline(always)]
 pub(crate) fn varint_in_eight(bytes: &[u8]) -> Option<(u64, usize)> {
-    // The first byte without a continuation bit ends the number.
+    let length = length_in_eight(bytes)?;
     let word = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
-    let ends = !word & 0x8080_8080_8080_8080;
-    if ends == 0 {
-        return None;
-    }
-    let length = ends.trailing_zeros() / 8 + 1;
-    Some((join_groups_of_seven(word & (u64::MAX >> (64 - 8 * length))), length as usize))
+    Some((join_groups_of_seven(word & (u64::MAX >> (64 - 8 * length))), length))
 }
 
 /// How many bytes a varint has that ends within the first eight; `None` as above.
 #[inline(always)]
 pub(crate) fn length_in_eight(bytes: &[u8]) -> Option<usize> {
     let word = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
+    // The first byte without a continuation bit ends the number.
     let ends = !word & 0x8080_8080_8080_8080;
     (ends != 0).then(|| (ends.trailing_zeros() / 8 + 1) as usize)
 }

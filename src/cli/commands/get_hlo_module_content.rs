@@ -1,8 +1,9 @@
 //! `get_hlo_module_content`: the text of an HLO module.
 
 use super::Call;
-use super::hlo_modules::{HloModules, NoText, is_positive, lines, python_error};
+use super::hlo_modules::{HloModules, NoText, is_positive, python_error};
 use crate::cli::error::Raised;
+use crate::cli::unicode::lines;
 use crate::cli::value::Value;
 
 /// Runs the command.
@@ -56,7 +57,7 @@ fn cut(text: String, max_lines: &Value) -> Result<String, Raised> {
     if count <= most {
         return Ok(text);
     }
-    let mut kept: Vec<&str> = lines(&text).take(most).collect();
+    let mut kept: Vec<&str> = lines(&text).take(most).map(|(line, _)| line).collect();
     let more = format!(
         "... (truncated after {} lines, total {count}). Use 'max_lines=-1' to see all)",
         max_lines.to_text()

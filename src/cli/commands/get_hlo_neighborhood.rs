@@ -1,8 +1,10 @@
 //! `get_hlo_neighborhood`: the instructions around one instruction, found in the text of a module.
 
 use super::Call;
-use super::hlo_modules::{HloModules, NoText, is_space, lines, python_error, without_metadata};
+use super::hlo_modules::{HloModules, NoText, python_error, without_metadata};
+use crate::cli::arguments::incomparable;
 use crate::cli::error::Raised;
+use crate::cli::unicode::{is_space, lines};
 use crate::cli::value::Value;
 use foldhash::fast::RandomState;
 use std::collections::{HashMap, VecDeque};
@@ -90,7 +92,7 @@ impl<'t> TextGraph<'t> {
     fn of(text: &'t str) -> Self {
         let mut graph = Self::default();
         let mut computation = "unknown";
-        for line in lines(text) {
+        for (line, _) in lines(text) {
             let line = line.trim_matches(is_space);
             if !line.contains('=')
                 && !line.starts_with("ROOT ")
@@ -170,12 +172,7 @@ fn is_below(distance: i32, radius: &Value) -> Result<bool, Raised> {
         radius => radius
             .as_int()
             .map(|radius| num_bigint::BigInt::from(distance) < radius)
-            .ok_or_else(|| {
-                let type_name = radius.type_name();
-                Raised::Usage(format!(
-                    "'<' not supported between instances of 'int' and '{type_name}'"
-                ))
-            }),
+            .ok_or_else(|| Raised::Usage(incomparable("<", "int", radius.type_name()))),
     }
 }
 

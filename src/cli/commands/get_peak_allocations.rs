@@ -2,7 +2,7 @@
 //! memory first.
 
 use super::Call;
-use crate::cli::arguments::{kept, sort_largest_first};
+use crate::cli::arguments::{incomparable, kept, sort_largest_first};
 use crate::cli::error::Raised;
 use crate::cli::tool_data::{self, ToolData};
 use crate::cli::value::Value;
@@ -105,10 +105,7 @@ fn is_less(size_mib: f64, limit: &Value) -> Result<bool, String> {
     match (limit, limit.as_int()) {
         (Value::Float(limit), _) => Ok(size_mib < *limit),
         (_, Some(limit)) => Ok(size_mib < crate::cli::value::int_to_float(&limit)),
-        (other, None) => Err(format!(
-            "'<' not supported between instances of 'float' and '{}'",
-            other.type_name()
-        )),
+        (other, None) => Err(incomparable("<", "float", other.type_name())),
     }
 }
 

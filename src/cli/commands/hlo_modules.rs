@@ -1,6 +1,7 @@
 //! What the commands about HLO modules share: which modules a session has, and their texts.
 
 use super::Call;
+use crate::cli::arguments::incomparable;
 use crate::cli::error::Raised;
 use crate::cli::tool_data::ToolData;
 use crate::cli::value::Value;
@@ -80,50 +81,14 @@ pub fn python_error(raised: &Raised) -> Result<String, Raised> {
     Ok(format!("{kind}({})", Value::text(raised.message()).repr()))
 }
 
-/// The lines of a text as Python's `splitlines` finds them.
-pub fn lines(text: &str) -> impl Iterator<Item = &str> {
-    let is_end = |c: char| {
-        matches!(
-            c,
-            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'
-                ..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
-        )
-    };
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (line, after) = match rest.find(is_end) {
-            Some(end) => {
-                let after = &rest[end..];
-                let length = if after.starts_with("\r\n") {
-                    2
-                } else {
-                    after.chars().next().map_or(0, char::len_utf8)
-                };
-                (&rest[..end], &after[length..])
-            }
-            None => (rest, ""),
-        };
-        rest = after;
-        Some(line)
-    })
-}
-
-/// Whether Python takes a character for white space.
-pub fn is_space(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
-}
-
 /// Whether Python's `value > 0`; an error in its words where it cannot say.
 pub fn is_positive(value: &Value) -> Result<bool, Raised> {
     match value {
         Value::Float(number) => Ok(*number > 0.0),
-        value => value.as_int().map(|number| number > num_bigint::BigInt::ZERO).ok_or_else(|| {
-            let type_name = value.type_name();
-            Raised::Usage(format!("'>' not supported between instances of '{type_name}' and 'int'"))
-        }),
+        value => value
+            .as_int()
+            .map(|number| number > num_bigint::BigInt::ZERO)
+            .ok_or_else(|| Raised::Usage(incomparable(">", value.type_name(), "int"))),
     }
 }
 
@@ -147,14 +112,6 @@ pub fn without_metadata(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_end_as_in_python() {
-        let text = "a\nb\r\nc\rd\u{2028}e\u{c}\n";
-        assert_eq!(lines(text).collect::<Vec<_>>(), ["a", "b", "c", "d", "e", ""]);
-        assert_eq!(lines("").count(), 0);
-        assert_eq!(lines("a").collect::<Vec<_>>(), ["a"]);
-    }
 
     #[test]
     fn metadata_ends_at_its_first_brace() {

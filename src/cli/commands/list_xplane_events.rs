@@ -5,6 +5,7 @@ use super::event_query::{
     EVENTS_PER_TASK, Failed, Filter, Names, Verdict, duration_ps, for_each_space, line_name,
     plane_name, start_ps,
 };
+use crate::cli::arguments;
 use crate::cli::error::Raised;
 use crate::cli::value::Value;
 use crate::render::python_json_indent::Writer;
@@ -137,9 +138,7 @@ impl Window {
 }
 
 fn incomparable(operator: &str, left: &str, right: &str) -> Failed {
-    Failed::Inside(format!(
-        "'{operator}' not supported between instances of '{left}' and '{right}'"
-    ))
+    Failed::Inside(arguments::incomparable(operator, left, right))
 }
 
 /// The events of a run of a line that match: how many, and the first of them.

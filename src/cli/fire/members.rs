@@ -6,6 +6,7 @@
 use super::Component;
 use super::bind::{Bound, Signature};
 use crate::cli::error::Raised;
+use crate::cli::unicode;
 use crate::cli::value::{Value, bytes_repr};
 
 /// A method of a Python value.
@@ -312,30 +313,10 @@ fn split_words(text: &str, limit: usize) -> Vec<&str> {
     parts
 }
 
-/// Python's lines end at more characters than `\n`.
+/// The lines of a text, with or without what ends them.
 fn lines(text: &str, keep: bool) -> Vec<Value> {
-    let mut lines = Vec::new();
-    let mut start = 0;
-    let mut characters = text.char_indices().peekable();
-    while let Some((index, character)) = characters.next() {
-        if !matches!(
-            character,
-            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'
-                ..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
-        ) {
-            continue;
-        }
-        let mut end = index + character.len_utf8();
-        if character == '\r' && characters.next_if(|(_, next)| *next == '\n').is_some() {
-            end += 1;
-        }
-        lines.push(Value::text(&text[start..if keep { end } else { index }]));
-        start = end;
-    }
-    if start < text.len() {
-        lines.push(Value::text(&text[start..]));
-    }
-    lines
+    let lines = unicode::lines(text).map(|(line, whole)| if keep { whole } else { line });
+    lines.map(Value::text).collect()
 }
 
 /// What Fire prints for a result, with the new line at the end; nothing for `None`.

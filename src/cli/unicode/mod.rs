@@ -33,6 +33,38 @@ pub fn is_digit_text(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_digit)
 }
 
+/// The lines of a text as Python's `splitlines` finds them, each without and with its end.
+pub fn lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let is_end = |c: char| {
+        matches!(
+            c,
+            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'
+                ..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    };
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let line = rest.split(is_end).next().unwrap_or_default();
+        let after = &rest[line.len()..];
+        let end = if after.starts_with("\r\n") {
+            2
+        } else {
+            after.chars().next().map_or(0, char::len_utf8)
+        };
+        let (whole, behind) = rest.split_at(line.len() + end);
+        rest = behind;
+        Some((line, whole))
+    })
+}
+
+/// Whether Python takes a character for white space.
+pub fn is_space(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
+}
+
 fn is_digit(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_digit();
@@ -63,5 +95,14 @@ mod tests {
         assert!(!is_digit_text("½"));
         assert!(!is_digit_text(""));
         assert!(!is_digit_text("-1"));
+    }
+
+    #[test]
+    fn lines_end_as_in_python() {
+        let lines = |text| super::lines(text).map(|(line, _)| line);
+        let text = "a\nb\r\nc\rd\u{2028}e\u{c}\n";
+        assert_eq!(lines(text).collect::<Vec<_>>(), ["a", "b", "c", "d", "e", ""]);
+        assert_eq!(lines("").count(), 0);
+        assert_eq!(lines("a").collect::<Vec<_>>(), ["a"]);
     }
 }

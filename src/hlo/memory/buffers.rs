@@ -2,9 +2,10 @@
 
 use super::assignment::{Allocation, Assigned, BufferAssignment};
 use super::error::MemoryError;
-use super::instruction::{Instruction, Source, StackFrames};
+use super::instruction::{Instruction, StackFrames};
 use crate::hlo::Shape;
 use crate::hlo::fields::Fields;
+use crate::hlo::module::InstructionSource;
 use foldhash::fast::RandomState;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -258,7 +259,7 @@ impl<'a> Buffers<'a> {
     }
 
     /// Where the instruction of a buffer is in the source, if that is known.
-    pub fn source(&self, place: usize) -> Option<Source> {
+    pub fn source(&self, place: usize) -> Option<InstructionSource> {
         self.stack_frames.source(self.all[place].instruction)
     }
 }

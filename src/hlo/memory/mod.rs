@@ -22,7 +22,7 @@ pub use blocks::{Block, BlockKind, Rectangle, Timeline};
 pub use buffers::{Buffer, Buffers};
 pub use error::MemoryError;
 pub use heap::{Heap, Span};
-pub use instruction::{Instruction, Source};
+pub use instruction::Instruction;
 pub use peak::{HeapObject, PeakUsage, SMALL_BUFFER_BYTES};
 pub use scoped::ScopedAllocation;
 

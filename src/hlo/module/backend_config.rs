@@ -1,10 +1,26 @@
-//! Backend configs of older versions of XLA, made fit for this one.
+//! What backends noted of instructions: found, and where an older version of XLA wrote it, made fit
+//! for this one.
 
+use super::field;
+use crate::hlo::fields::Fields;
 use memchr::memmem;
 use std::borrow::Cow;
 
 /// The member that XLA takes out of a config when it reads it.
 const QUEUES: &[u8] = b"\"wait_on_operation_queues\"";
+
+/// What the backend noted of an instruction: mostly a JSON text. `shared` are the notes of the module
+/// that several instructions have.
+pub fn find<'a>(
+    instruction: Fields<'a>,
+    shared: impl FnOnce(usize) -> Option<&'a [u8]>,
+) -> &'a [u8] {
+    match instruction.optional_message(field::BACKEND_CONFIG_PAYLOAD) {
+        Some(payload) if payload.has(1) => payload.bytes(1),
+        Some(payload) => usize::try_from(payload.int(2)).ok().and_then(shared).unwrap_or_default(),
+        None => instruction.bytes(field::BACKEND_CONFIG),
+    }
+}
 
 /// A config without its `"wait_on_operation_queues":[],` members, whatever white space is in them.
 pub fn without_empty_queues(config: &[u8]) -> Cow<'_, [u8]> {

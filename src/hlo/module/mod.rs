@@ -4,15 +4,15 @@
 //! computation, and to computations before their own, so nothing can be cyclic. What names,
 //! orders and connects instructions is read once; attributes stay in the bytes.
 
-mod backend_config;
+pub(super) mod backend_config;
 mod error;
 pub mod field;
 mod names;
 mod read;
-mod source;
+pub(super) mod source;
 
 pub use error::{InstructionFault, ModuleError};
-pub use source::{FileLocation, Frame, Metadata, StackFrameIndex};
+pub use source::{FileLocation, Frame, InstructionSource, Metadata, StackFrameIndex};
 
 use super::fields::Fields;
 use super::opcode::Opcode;
@@ -206,15 +206,8 @@ impl<'a> Module<'a> {
 
     /// What the backend noted: mostly a JSON text.
     pub fn backend_config(&self, id: InstructionId) -> &'a [u8] {
-        let fields = self.instruction(id).fields;
-        match fields.optional_message(field::BACKEND_CONFIG_PAYLOAD) {
-            Some(payload) if payload.has(1) => payload.bytes(1),
-            Some(payload) => {
-                let payloads = &mut self.fields.messages(22);
-                let place = usize::try_from(payload.int(2)).unwrap_or(usize::MAX);
-                payloads.nth(place).map_or(&[], |payload| payload.0)
-            }
-            None => fields.bytes(field::BACKEND_CONFIG),
-        }
+        backend_config::find(self.instruction(id).fields, |place| {
+            self.fields.messages(22).nth(place).map(|payload| payload.0)
+        })
     }
 }

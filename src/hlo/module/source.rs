@@ -38,6 +38,34 @@ impl<'a> Metadata<'a> {
     }
 }
 
+/// Where an instruction is in the source (`OpSourceInfo`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InstructionSource {
+    /// File.
+    pub file: String,
+    /// Line; -1 where it is not known.
+    pub line: i32,
+    /// The frames from the innermost on, one a line: `file:line:column`.
+    pub stack_frame: String,
+}
+
+impl InstructionSource {
+    /// As the metadata says, else as the innermost of the frames does (`GetSourceInfo`).
+    pub fn of(metadata: Metadata<'_>, stack_frame: String) -> Self {
+        if !metadata.source_file().is_empty() {
+            let (file, line) = (metadata.source_file().to_owned(), metadata.source_line());
+            return Self { file, line, stack_frame };
+        }
+        let mut parts = stack_frame.split('\n').next().unwrap_or("").split(':');
+        match (parts.next(), parts.next()) {
+            (Some(file), Some(line)) => {
+                Self { file: file.to_owned(), line: line.trim().parse().unwrap_or(-1), stack_frame }
+            }
+            _ => Self { line: -1, ..Self::default() },
+        }
+    }
+}
+
 /// The frames that instructions refer to (`StackFrameIndexProto`). Numbers of places start at 1;
 /// 0 is none.
 #[derive(Debug, Default)]
@@ -53,7 +81,7 @@ pub struct StackFrameIndex<'a> {
 }
 
 /// A place in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct FileLocation {
     /// Number of the file's name.
     pub file: i32,
@@ -84,7 +112,7 @@ pub struct Frame<'a> {
 
 impl<'a> StackFrameIndex<'a> {
     /// Reads a `StackFrameIndexProto`.
-    pub(super) fn read(index: Fields<'a>) -> Self {
+    pub fn read(index: Fields<'a>) -> Self {
         let location = |location: Fields<'_>| {
             let int = |field| location.int(field) as i32;
             FileLocation {
@@ -144,6 +172,6 @@ impl<'a> StackFrameIndex<'a> {
 }
 
 /// What a number that starts at 1 refers to.
-fn at<T>(items: &[T], number: i32) -> Option<&T> {
+pub fn at<T>(items: &[T], number: i32) -> Option<&T> {
     items.get(usize::try_from(number).ok()?.checked_sub(1)?)
 }

@@ -102,7 +102,7 @@ pub(super) fn finish(batches: Batches<'_>) -> Vec<Batch> {
 fn detail(events: BatchEvents<'_>) -> Batch {
     let BatchEvents { mut batch, end_ps, parts, .. } = events;
     let mut device_ps = 0_u64;
-    breakdown::for_each_moment(&parts, |part, duration_ps| {
+    breakdown::for_each_part(&parts, |part, duration_ps| {
         if part == Part::Compute {
             device_ps = device_ps.wrapping_add(duration_ps);
         }

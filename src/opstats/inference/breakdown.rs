@@ -2,6 +2,7 @@
 //! (`GenerateRequestDetailedBreakdown`, `ToNonOverlappedEvents`).
 
 use super::requests::RequestEvents;
+use crate::opstats::moments::for_each_moment;
 use crate::timeline::timespan::Timespan;
 
 /// What time goes into; of two at a time the later one here counts.
@@ -64,29 +65,9 @@ pub(super) fn add_host_parts(request: &mut RequestEvents<'_>) {
 }
 
 /// Visits the stretches between the ends of parts with what counts there and its picoseconds.
-pub(super) fn for_each_moment(parts: &[(Part, Timespan)], mut visit: impl FnMut(Part, u64)) {
-    let mut ends: Vec<(u64, bool, Part)> = Vec::with_capacity(2 * parts.len());
-    for &(part, span) in parts {
-        ends.extend([(span.begin_ps, true, part), (span.end_ps(), false, part)]);
-    }
-    // At the same time what ends comes first; of equal ones, what counts more.
-    ends.sort_unstable_by(|a, b| (a.0, a.1, b.2).cmp(&(b.0, b.1, a.2)));
-    let mut open = [0_i64; PARTS.len()];
-    let mut counts = Part::Idle;
-    for pair in ends.windows(2) {
-        let (time_ps, begins, part) = pair[0];
-        if begins {
-            open[part as usize] += 1;
-            counts = counts.max(part);
-        } else {
-            open[part as usize] -= 1;
-            if part == counts && open[part as usize] == 0 {
-                let below = open[..part as usize].iter().rposition(|&count| count > 0);
-                counts = PARTS[below.unwrap_or_default()];
-            }
-        }
-        visit(counts, Timespan::from_end_points(time_ps, pair[1].0).duration_ps);
-    }
+pub(super) fn for_each_part(parts: &[(Part, Timespan)], mut visit: impl FnMut(Part, u64)) {
+    let ranked = parts.iter().map(|&(part, span)| (part as u8, span));
+    for_each_moment(ranked, |rank, span| visit(PARTS[rank], span.duration_ps));
 }
 
 #[cfg(test)]
@@ -106,7 +87,7 @@ mod tests {
             (Part::Compute, span(70, 80)),
         ];
         let mut sums = [0; PARTS.len()];
-        for_each_moment(&parts, |part, duration_ps| sums[part as usize] += duration_ps);
+        for_each_part(&parts, |part, duration_ps| sums[part as usize] += duration_ps);
         assert_eq!(sums, [10, 30, 0, 0, 0, 20, 0, 30]);
     }
 

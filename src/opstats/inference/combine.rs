@@ -2,8 +2,9 @@
 
 use super::model::{Batch, BatchingParameters, HostInference, InferenceStats, Request};
 use super::models;
+use super::names::Names;
 use super::requests::NO_MODEL;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// All hosts of a session, by model.
 pub fn combine(hosts: impl IntoIterator<Item = HostInference>) -> InferenceStats {
@@ -31,7 +32,7 @@ impl Combined {
             for (model, parameters) in host.parameters {
                 self.parameters.entry(model).or_insert(parameters);
             }
-            let indexes = merge(&mut self.models, host.models);
+            let indexes = merge(&mut self.models, &host.models);
             // XProf leaves the models of batches as they are.
             for request in host.requests.iter_mut().filter(|request| request.model != NO_MODEL) {
                 if let Some(&index) = indexes.get(request.model as usize) {
@@ -42,7 +43,7 @@ impl Combined {
         if self.patterns.is_empty() {
             self.patterns = host.patterns;
         } else {
-            let indexes = merge(&mut self.patterns, host.patterns);
+            let indexes = merge(&mut self.patterns, &host.patterns);
             let changed = indexes.iter().enumerate().any(|(old, &new)| old != new);
             let own = host.requests.iter_mut().filter_map(|request| request.tensors.as_mut());
             own.for_each(|tensors| tensors.pattern = indexes[tensors.pattern]);
@@ -58,16 +59,14 @@ impl Combined {
 }
 
 /// Adds new names; gives the place of each.
-fn merge(known: &mut Vec<String>, names: Vec<String>) -> Vec<usize> {
-    let mut places: HashMap<String, usize> =
-        known.iter().enumerate().map(|(place, name)| (name.clone(), place)).collect();
-    let mut place_of = |name: String| {
-        *places.entry(name).or_insert_with_key(|name| {
-            known.push(name.clone());
-            known.len() - 1
-        })
-    };
-    names.into_iter().map(&mut place_of).collect()
+fn merge(known: &mut Vec<String>, names: &[String]) -> Vec<usize> {
+    let mut all = Names::default();
+    for name in known.iter() {
+        all.place_of(name);
+    }
+    let places = names.iter().map(|name| all.place_of(name)).collect();
+    *known = all.into_texts();
+    places
 }
 
 #[cfg(test)]

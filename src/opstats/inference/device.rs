@@ -3,7 +3,7 @@
 
 use super::batches::Batches;
 use super::breakdown::Part;
-use super::events::{HostEvents, group_of};
+use super::events::HostEvents;
 use super::requests::{Requests, for_group_and_parents, set_moments};
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{EventView, GroupMetadataMap, Timeline};
@@ -63,7 +63,7 @@ pub(super) fn add(
     }
     let mut programs = Vec::new();
     for event in modules(timeline) {
-        let Some(group) = group_of(event) else { continue };
+        let Some(group) = event.group_id() else { continue };
         add(group, Part::Compute, event.timespan());
         programs.push((group, event));
     }

@@ -75,11 +75,9 @@ impl<'a> HostEvents<'a> {
     }
 
     fn add_line(&mut self, line: LineView<'a>, types: &[Option<EventType>], may_have_root: bool) {
-        let indexes = line.metadata_indexes();
+        let metadata = line.metadata();
         for place in 0..line.event_count() {
-            let known = indexes.map(|indexes| indexes[place]).filter(|&index| index != u32::MAX);
-            let index = known.unwrap_or_else(|| line.event(place).metadata_index());
-            let event_type = types.get(index as usize).copied().flatten();
+            let event_type = types.get(metadata.at(place) as usize).copied().flatten();
             if event_type.is_none() && !may_have_root {
                 continue;
             }
@@ -101,13 +99,8 @@ impl<'a> HostEvents<'a> {
     /// The events of some types that have a group, with it, type by type.
     pub fn grouped(&self, types: &[EventType]) -> impl Iterator<Item = (i64, EventView<'a>)> {
         let events = types.iter().filter_map(|of| self.by_type.get(of)).flatten();
-        events.filter_map(|&event| Some((group_of(event)?, event)))
+        events.filter_map(|&event| Some((event.group_id()?, event)))
     }
-}
-
-/// The group of an event.
-pub(super) fn group_of(event: EventView<'_>) -> Option<i64> {
-    event.stat(StatType::GroupId).map(|stat| stat.int_value())
 }
 
 fn is_user_root(event: EventView<'_>) -> bool {

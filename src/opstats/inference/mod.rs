@@ -15,6 +15,7 @@ mod events;
 mod latency;
 mod model;
 mod models;
+mod names;
 mod parameters;
 mod requests;
 mod sample;
@@ -48,11 +49,11 @@ impl HostInference {
             breakdown::add_host_parts(request);
         }
         let patterns = tensors::add(&events, &mut requests, &mut batches);
-        let parameters = parameters::read(timeline, &models.names);
+        let parameters = parameters::read(timeline, models.names());
         Self {
             requests: requests::finish(requests),
             batches: batches::finish(batches),
-            models: models.names,
+            models: models.into_names(),
             parameters,
             patterns,
         }

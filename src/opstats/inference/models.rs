@@ -4,7 +4,7 @@ use super::combine::Combined;
 use super::model::{
     Batch, BatchTimes, InferenceStats, ModelStats, PerBatchSize, RequestTimes, TensorPattern,
 };
-use crate::opstats::units::pico_to_micro;
+use crate::opstats::units::{NEGATIVE_NAN, pico_to_micro};
 use crate::timeline::timespan::Timespan;
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,9 +13,6 @@ const ALL_MODELS: &str = "ALL";
 
 /// Percentiles of the times of tensor transfers.
 const TENSOR_PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
-
-/// What is no number, as XProf's processors make it.
-const NEGATIVE_NAN: f64 = f64::from_bits(0xfff8_0000_0000_0000);
 
 /// Tells the models apart.
 pub(super) fn of_all_hosts(all: Combined) -> InferenceStats {

@@ -2,9 +2,10 @@
 //! (`BuildRequestEventsMap`).
 
 use super::breakdown::{self, Part};
-use super::events::{HostEvents, group_of};
+use super::events::HostEvents;
 use super::model::{Request, RequestTimes};
 use super::models::by_duration;
+use super::names::Names;
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{EventView, GroupMetadataMap, PlaneView};
 use crate::xplane::schema::{EventType, StatType};
@@ -95,18 +96,22 @@ pub(super) fn set_moments(
 
 /// The models in the order in which they are met.
 #[derive(Debug, Default)]
-pub(super) struct Models {
-    pub names: Vec<String>,
-    indexes: HashMap<String, i32>,
-}
+pub(super) struct Models(Names);
 
 impl Models {
     fn index_of(&mut self, name: Option<&String>) -> i32 {
-        let Some(name) = name.filter(|name| !name.is_empty()) else { return NO_MODEL };
-        *self.indexes.entry(name.clone()).or_insert_with(|| {
-            self.names.push(name.clone());
-            self.names.len() as i32 - 1
-        })
+        let name = name.filter(|name| !name.is_empty());
+        name.map_or(NO_MODEL, |name| self.0.place_of(name) as i32)
+    }
+
+    /// Their names.
+    pub fn names(&self) -> &[String] {
+        self.0.texts()
+    }
+
+    /// The same, taken out.
+    pub fn into_names(self) -> Vec<String> {
+        self.0.into_texts()
     }
 }
 
@@ -140,7 +145,7 @@ pub(super) fn build<'a>(
         (&[EventType::SessionRun, EventType::RunGraph], Kind::Running)
     };
     let known = events.grouped(types).map(|(group, _)| (group, kind));
-    let roots = events.user_roots.iter().filter_map(|&event| group_of(event));
+    let roots = events.user_roots.iter().filter_map(|&event| event.group_id());
     let roots = roots.map(|group| (group, Kind::User));
     let mut requests = Requests::new();
     for (group, kind) in known.chain(roots) {
@@ -165,7 +170,7 @@ pub(super) fn build<'a>(
 
 /// The model that events name, by their group; the last one counts.
 fn model_ids(events: &HostEvents<'_>) -> HashMap<i64, String> {
-    let roots = events.user_roots.iter().filter_map(|&event| Some((group_of(event)?, event)));
+    let roots = events.user_roots.iter().filter_map(|&event| Some((event.group_id()?, event)));
     let named = events.grouped(&WITH_MODEL).chain(roots);
     let named = named.filter_map(|(group, event)| Some((group, event.stat(StatType::ModelId)?)));
     named.map(|(group, model)| (group, model.to_text().into_owned())).collect()
@@ -215,7 +220,7 @@ fn add_spans(host: PlaneView<'_>, requests: &mut Requests<'_>) {
     for line in host.lines() {
         let (in_file, added) = (line.may_have_stat(group_stat), line.added_groups());
         for event in line.events() {
-            let group = if in_file { group_of(event) } else { added.of(event.key()) };
+            let group = if in_file { event.group_id() } else { added.of(event.key()) };
             let Some(request) = group.and_then(|group| requests.get_mut(&group)) else { continue };
             let (span, event) = (&mut request.span, event.timespan());
             let begin_ps = match span.begin_ps {
@@ -243,7 +248,7 @@ fn detail(id: i64, request: RequestEvents<'_>) -> Request {
         ..RequestTimes::default()
     };
     let mut idle_ps = 0_u64;
-    breakdown::for_each_moment(&request.parts, |part, duration_ps| {
+    breakdown::for_each_part(&request.parts, |part, duration_ps| {
         let sum_ps = match part {
             Part::Idle => &mut idle_ps,
             Part::Preprocess => &mut times.preprocess_ps,

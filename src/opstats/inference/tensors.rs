@@ -4,10 +4,10 @@
 use super::batches::Batches;
 use super::events::HostEvents;
 use super::model::TensorTransfer;
+use super::names::Names;
 use super::requests::Requests;
 use crate::timeline::EventView;
 use crate::xplane::schema::{EventType, StatType};
-use std::collections::HashMap;
 
 const LAYOUT_CHANGES: [EventType; 3] =
     [EventType::Linearize, EventType::Delinearize, EventType::TransferBufferFromDeviceFastPath];
@@ -25,33 +25,22 @@ pub(super) fn add<'a>(
             batch.tensor_events.push(event);
         }
     }
-    let mut patterns = Patterns::default();
+    let mut patterns = Names::default();
     for request in requests.values_mut() {
-        request.tensors = patterns.transfer(&request.tensor_events);
+        request.tensors = transfer(&mut patterns, &request.tensor_events);
     }
     for events in batches.values_mut() {
-        events.batch.tensors = patterns.transfer(&events.tensor_events);
+        events.batch.tensors = transfer(&mut patterns, &events.tensor_events);
     }
-    patterns.texts
+    patterns.into_texts()
 }
 
-#[derive(Debug, Default)]
-struct Patterns {
-    texts: Vec<String>,
-    indexes: HashMap<String, usize>,
-}
-
-impl Patterns {
-    fn transfer(&mut self, events: &[EventView<'_>]) -> Option<TensorTransfer> {
-        let text = pattern(events).filter(|text| !text.is_empty())?;
-        let time_ps = events.iter().map(|event| event.duration_ps() as u64);
-        let time_ps = time_ps.fold(0_u64, u64::wrapping_add);
-        let pattern = *self.indexes.entry(text).or_insert_with_key(|text| {
-            self.texts.push(text.clone());
-            self.texts.len() - 1
-        });
-        Some(TensorTransfer { pattern, time_ps })
-    }
+/// The tensors that events moved, their pattern among others.
+fn transfer(patterns: &mut Names, events: &[EventView<'_>]) -> Option<TensorTransfer> {
+    let text = pattern(events).filter(|text| !text.is_empty())?;
+    let time_ps = events.iter().map(|event| event.duration_ps() as u64);
+    let time_ps = time_ps.fold(0_u64, u64::wrapping_add);
+    Some(TensorTransfer { pattern: patterns.place_of(&text), time_ps })
 }
 
 /// All tensors, sorted; none where an event does not say its shape and layout.

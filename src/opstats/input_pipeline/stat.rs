@@ -1,6 +1,6 @@
 //! Means and spreads of samples (`tsl::Stat`, `StepSummary`), with XProf's arithmetic.
 
-use crate::opstats::units::{pico_to_milli, wrapping_u64};
+use crate::opstats::units::{NEGATIVE_NAN, pico_to_milli, wrapping_u64};
 
 /// Mean and spread of a measure over steps.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -14,9 +14,6 @@ pub struct StepSummary {
     /// The largest; the smallest positive double where none is above it, as in XProf.
     pub maximum: f64,
 }
-
-/// What is no number, as XProf's processors make it; it prints as `-nan`.
-const NEGATIVE_NAN: f64 = f64::from_bits(0xfff8_0000_0000_0000);
 
 /// Samples of a measure.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,6 @@
 use crate::opstats::model::{CUSTOM_CALL, CoreDetails, DutyCycle};
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{LineView, PlaneView, Timeline};
-use crate::xplane::NO_METADATA;
 use crate::xplane::schema::{
     SPARSE_CORE_MODULE_LINE, SPARSE_CORE_OP_LINE, StatType, TPU_PLANE_PREFIX, XLA_MODULE_LINE,
     XLA_OP_LINE,
@@ -114,13 +113,11 @@ impl Tracker {
         let mut confident = Vec::new();
         let mut sorted_busy = SpanBuilder::new(&mut busy);
         let mut sorted_confident = SpanBuilder::new(&mut confident);
-        let (spans, metadata) = (line.spans(), line.metadata_indexes());
+        let (spans, metadata) = (line.spans(), line.metadata());
         for place in 0..line.event_count() {
             let span = spans.at(place);
             self.total = expanded(self.total, span);
-            let known =
-                metadata.map(|indexes| indexes[place]).filter(|&index| index != NO_METADATA);
-            match duty(known.unwrap_or_else(|| line.event(place).metadata_index())) {
+            match duty(metadata.at(place)) {
                 Duty::Off => {}
                 Duty::On => {
                     sorted_busy.add(span);

@@ -68,7 +68,7 @@ fn add_plane<'a>(
         if !*known.entry(event.metadata_index()).or_insert_with(|| is_wanted(event.name())) {
             continue;
         }
-        let Some(step) = event.stat(StatType::GroupId).map(|stat| stat.int_value()) else {
+        let Some(step) = event.group_id() else {
             continue;
         };
         let Some(step_ps) = step_events.get(&step).map(|step| step.step_time().duration_ps) else {

@@ -2,6 +2,7 @@
 
 use super::event_type::EventType;
 use crate::opstats::model::{AllReduceInfo, OpMetricsDb, PrecisionStats};
+use crate::opstats::moments::for_each_moment;
 use crate::timeline::timespan::Timespan;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -94,18 +95,9 @@ impl StepDetails {
 
     /// Each moment of the step's events with the type that counts there. Uses the events up.
     pub fn take_moments(&mut self, mut visit: impl FnMut(EventType, Timespan)) {
-        let mut boundaries = Vec::with_capacity(2 * self.events.len());
-        for TypedSpan { event_type, span } in std::mem::take(&mut self.events) {
-            let rank = event_type.rank() as u8;
-            boundaries.push(Boundary { time_ps: span.begin_ps, is_start: true, rank });
-            boundaries.push(Boundary { time_ps: span.end_ps(), is_start: false, rank });
-        }
-        boundaries.sort_unstable_by_key(|boundary| boundary.order());
-        let mut open = OpenTypes::default();
-        for pair in boundaries.windows(2) {
-            let event_type = open.update(pair[0]);
-            visit(event_type, Timespan::from_end_points(pair[0].time_ps, pair[1].time_ps));
-        }
+        let events = std::mem::take(&mut self.events);
+        let ranked = events.iter().map(|event| (event.event_type.rank() as u8, event.span));
+        for_each_moment(ranked, |rank, span| visit(EventType::ALL[rank], span));
     }
 }
 
@@ -117,45 +109,6 @@ fn longest<'a>(markers: impl Iterator<Item = &'a StepMarker>) -> Timespan {
         }
     }
     longest
-}
-
-/// Begin or end of an event.
-#[derive(Debug, Clone, Copy)]
-struct Boundary {
-    time_ps: u64,
-    is_start: bool,
-    rank: u8,
-}
-
-impl Boundary {
-    /// By time; ends before starts; of equal ones, what counts more comes first.
-    fn order(self) -> (u64, bool, std::cmp::Reverse<u8>) {
-        (self.time_ps, self.is_start, std::cmp::Reverse(self.rank))
-    }
-}
-
-/// The types of the events that go on at a moment (`PriorityTracker`).
-#[derive(Debug, Default)]
-struct OpenTypes {
-    counts: [i64; EventType::ALL.len()],
-    highest: usize,
-}
-
-impl OpenTypes {
-    fn update(&mut self, boundary: Boundary) -> EventType {
-        let rank = usize::from(boundary.rank);
-        if boundary.is_start {
-            self.counts[rank] += 1;
-            self.highest = self.highest.max(rank);
-        } else {
-            self.counts[rank] -= 1;
-            if rank == self.highest && self.counts[rank] == 0 {
-                let below = self.counts[..rank].iter().rposition(|&count| count > 0);
-                self.highest = below.unwrap_or_default();
-            }
-        }
-        EventType::ALL[self.highest]
-    }
 }
 
 /// Adds the steps of another thread or device (`UnionCombineStepEvents`).

@@ -6,7 +6,6 @@ use super::sort_lines;
 use super::tensor_core::Recipe;
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{LineView, PlaneView, Timeline};
-use crate::xplane::NO_METADATA;
 use crate::xplane::schema::{
     StatType, THREAD_ID_SOURCE, THREAD_ID_TF_NAME_SCOPE, THREAD_ID_TF_OP, is_tensor_core_plane,
 };
@@ -60,12 +59,9 @@ pub(crate) fn framework_span(plane: PlaneView<'_>) -> Option<Timespan> {
     let (mut begin_ps, mut end_ps) = (u64::MAX, 0);
     for line in plane.lines() {
         let says_async = line.has_file_stat(is_async_ids.iter().copied());
-        let (spans, metadata) = (line.spans(), line.metadata_indexes());
+        let (spans, metadata) = (line.spans(), line.metadata());
         for place in 0..line.event_count() {
-            let known =
-                metadata.map(|indexes| indexes[place]).filter(|&index| index != NO_METADATA);
-            let index = known.unwrap_or_else(|| line.event(place).metadata_index());
-            let Some(Some(recipe)) = ops.get(index as usize) else { continue };
+            let Some(Some(recipe)) = ops.get(metadata.at(place) as usize) else { continue };
             let span = spans.at(place);
             if span.begin_ps >= begin_ps && span.end_ps() <= end_ps {
                 continue;

@@ -4,9 +4,10 @@ mod colors;
 mod drawing;
 
 use super::{Answer, Request, ToolError, modules};
+use crate::hlo::InstructionSource;
 use crate::hlo::memory::{
     Allocation, Block, BlockKind, Buffers, HeapObject, MemoryUsage, SMALL_BUFFER_BYTES,
-    ScopedAllocation, Source, Timeline,
+    ScopedAllocation, Timeline,
 };
 use crate::render::protobuf_json::{Defaults, Writer};
 use crate::timeline::std_sort::std_sort;
@@ -24,11 +25,8 @@ const NO_BUFFERS: &str =
 /// Answers for the module that `module_name` or `program_id` names.
 pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let text = |name| request.param(name).filter(|value| !value.is_empty());
-    let proto = match (text("module_name"), text("program_id")) {
-        (Some(name), _) => modules::proto_of_module(request.session, request.profiles, name),
-        (None, Some(id)) => modules::proto_of_program(request.session, request.profiles, id),
-        (None, None) => Err("neither module_name nor program_id is given".to_owned()),
-    };
+    let proto = modules::proto_of_request(request)
+        .unwrap_or_else(|| Err("neither module_name nor program_id is given".to_owned()));
     let proto = proto.map_err(ToolError::NoData)?;
     let color = request.param("memory_space").and_then(memory_space).unwrap_or(0);
     let no_data = |words: String| ToolError::NoData(format!("memory of the module: {words}"));
@@ -57,6 +55,15 @@ fn memory_space(text: &str) -> Option<i64> {
 
 fn mebibytes(bytes: i64) -> f64 {
     bytes as f64 / 1_048_576.0
+}
+
+/// The size of the allocations that count.
+fn total_mib<'a>(
+    allocations: impl Iterator<Item = &'a Allocation>,
+    counts: fn(&Allocation) -> bool,
+) -> f64 {
+    let sizes = allocations.filter(|allocation| counts(allocation));
+    mebibytes(sizes.fold(0, |sum: i64, allocation| sum.wrapping_add(allocation.size)))
 }
 
 /// What a module takes of a memory space, and how much of it is written.
@@ -121,10 +128,7 @@ impl View<'_, '_, '_> {
     fn write_totals(&self, json: &mut Writer) {
         let usage = self.usage;
         let of_color = usage.buffers.allocations(usage.color).map(|(allocation, _)| allocation);
-        let total = |counts: fn(&Allocation) -> bool| {
-            let sizes = of_color.clone().filter(|allocation| counts(allocation));
-            mebibytes(sizes.fold(0, |sum: i64, allocation| sum.wrapping_add(allocation.size)))
-        };
+        let total = |counts: fn(&Allocation) -> bool| total_mib(of_color.clone(), counts);
         json.double("entryComputationParametersMib", total(|allocation| allocation.is_parameter));
         json.double("nonReusableMib", total(|allocation| !allocation.is_reusable()));
         json.double("maybeLiveOutMib", total(|allocation| allocation.maybe_live_out));
@@ -139,12 +143,8 @@ impl View<'_, '_, '_> {
         // These count each allocation of the file, also those that a later one replaces.
         let all = usage.buffers.assignment().allocations.iter();
         let all = all.filter(|allocation| allocation.color == usage.color);
-        let total = |counts: fn(&Allocation) -> bool| {
-            let sizes = all.clone().filter(|allocation| counts(allocation));
-            mebibytes(sizes.fold(0, |sum: i64, allocation| sum.wrapping_add(allocation.size)))
-        };
-        json.double("totalBufferAllocationMib", total(|_| true));
-        json.double("indefiniteBufferAllocationMib", total(Allocation::is_indefinite));
+        json.double("totalBufferAllocationMib", total_mib(all.clone(), |_| true));
+        json.double("indefiniteBufferAllocationMib", total_mib(all, Allocation::is_indefinite));
     }
 
     /// An allocation that is in use all the time, and the buffers in it.
@@ -240,7 +240,7 @@ fn write_object(json: &mut Writer, usage: &MemoryUsage<'_, '_>, number: usize) {
     write_source(json, buffers.source(place));
 }
 
-fn write_source(json: &mut Writer, source: Option<Source>) {
+fn write_source(json: &mut Writer, source: Option<InstructionSource>) {
     let Some(source) = source else { return };
     json.message("sourceInfo", |json| {
         json.string("fileName", &source.file);
