@@ -3,6 +3,7 @@
 use super::edit::{LineChanges, PlaneChanges, set_stat};
 use super::model::{AddedStat, Edit, EventKey, LineData, Mark, PlaneData, Stage};
 use super::{Timeline, timespan::Timespan};
+use crate::xplane::Times;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 
@@ -119,20 +120,17 @@ impl PlaneData {
 /// order, unlike in `sorted_events`.
 pub(super) fn sort_line(plane: crate::xplane::Plane<'_>, line: &mut LineData) {
     let file = line.file.map(|index| plane.line(index));
+    if line.columns(file).is_some_and(Times::are_in_nesting_order) {
+        return;
+    }
     let span = |key: u32| {
         let (offset_ps, duration_ps) = line.times(file, key);
         Timespan { begin_ps: offset_ps as u64, duration_ps: duration_ps as u64 }
     };
     let count = line.event_count();
     let mut events: Vec<(Timespan, u32)> = Vec::new();
-    let mut previous: Option<Timespan> = None;
-    let is_sorted = (0..count).all(|place| {
-        let next = span(line.key_at(place));
-        let in_order = previous.is_none_or(|previous| !next.nests_before(&previous));
-        previous = Some(next);
-        in_order
-    });
-    if is_sorted {
+    let in_order = |&before: &Timespan, after: &Timespan| !after.nests_before(&before);
+    if (0..count).map(|place| span(line.key_at(place))).is_sorted_by(in_order) {
         return;
     }
     events.reserve_exact(count);
@@ -168,6 +166,19 @@ impl LineData {
             if number != 0 {
                 *present = mark(number);
             }
+        }
+    }
+
+    /// Starts and durations of the events in their present order, where they stand in one column:
+    /// where all are of the file, or all are added.
+    pub fn columns<'a>(&'a self, file: Option<crate::xplane::Line<'a>>) -> Option<&'a Times> {
+        if self.order.is_some() || !self.durations.is_empty() {
+            return None;
+        }
+        match file {
+            Some(file) if self.added.len() == 0 => Some(file.times()),
+            None => Some(&self.added.times),
+            Some(_) => None,
         }
     }
 

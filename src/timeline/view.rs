@@ -239,14 +239,7 @@ impl<'a> LineView<'a> {
     /// Starts and durations of the events in their present order, where they stand in one column:
     /// where all are of the file, or all are added.
     pub fn times(self) -> Option<&'a Times> {
-        if self.data.order.is_some() || !self.data.durations.is_empty() {
-            return None;
-        }
-        match self.file {
-            Some(file) if self.data.added.len() == 0 => Some(file.times()),
-            None => Some(&self.data.added.times),
-            Some(_) => None,
-        }
+        self.data.columns(self.file)
     }
 
     /// Dense indexes of the metadata of the events in their present order, where they stand in one

@@ -6,6 +6,7 @@ use super::source;
 use super::source::PlaneFacts;
 use crate::timeline::{EventView, PlaneView, StatView, Timeline};
 use crate::xplane::StatValue;
+use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -63,7 +64,14 @@ pub fn long_name(name: &str) -> Cow<'_, [u8]> {
 
 /// Whether the mark is anywhere in the profile.
 pub fn has_marks(timeline: &Timeline) -> bool {
-    memchr::memmem::find(timeline.space().file(), MARK.as_bytes()).is_some()
+    /// Bytes that one task looks at.
+    const PART: usize = 1 << 22;
+    let file = timeline.space().file();
+    let is_in_part = |part: usize| {
+        let end = file.len().min((part + 1) * PART + MARK.len() - 1);
+        memchr::memmem::find(&file[part * PART..end], MARK.as_bytes()).is_some()
+    };
+    (0..file.len().div_ceil(PART)).into_par_iter().any(is_in_part)
 }
 
 /// Whether events of a plane can have stats that are stack frames.

@@ -290,6 +290,13 @@ pub(super) struct Named {
     pub flow: Option<Flow>,
 }
 
+/// What was found on a line, task by task; plain lines become tracks as they are.
+struct LinePart<'t> {
+    tasks: &'t [Task],
+    is_plain: bool,
+    found: Vec<Found>,
+}
+
 /// One task: events `first..last` of a line.
 #[derive(Clone, Copy)]
 struct Task {
@@ -347,20 +354,9 @@ impl TraceIndex {
         let mut span = Span::default();
         let mut used: HashMap<u32, Vec<u32>> = HashMap::new();
         let mut texts = HashMap::new();
-        let mut builder = tracks::Builder::default();
-        for (tasks, (is_plain, found)) in lines.into_iter().zip(found) {
-            let line = timeline.plane(tasks[0].plane as usize).line(tasks[0].line as usize);
-            let target = |task: &Task| tracks::Target {
-                device: task.device,
-                resource: line.display_id() as u32,
-                plane: task.plane,
-                line: task.line,
-                first: task.first as u32,
-            };
-            if is_plain {
-                builder.append_line(target(&tasks[0]), line);
-            }
-            for (task, mut found) in tasks.iter().zip(found) {
+        let mut by_device: BTreeMap<u32, Vec<LinePart<'_>>> = BTreeMap::new();
+        for (tasks, (is_plain, mut found)) in lines.into_iter().zip(found) {
+            for (task, found) in tasks.iter().zip(&mut found) {
                 texts.extend(std::mem::take(&mut found.frames));
                 if let Some(min) = found.span.min {
                     span.expand(min, u64::MAX);
@@ -369,13 +365,17 @@ impl TraceIndex {
                     span.expand(u64::MAX, max);
                 }
                 used.entry(task.plane).or_default().append(&mut found.metadata);
-                if !is_plain {
-                    builder.append(target(task), &found);
-                }
             }
+            let part = LinePart { tasks, is_plain, found };
+            by_device.entry(tasks[0].device).or_default().push(part);
         }
-        let frames = frames::Frames::collect(&timeline, used, texts);
-        let tracks = builder.finish();
+        let (frames, tracks) = rayon::join(
+            || frames::Frames::collect(&timeline, used, texts),
+            || {
+                let tracks = by_device.into_par_iter().map(|(_, lines)| tracks(&timeline, lines));
+                tracks.flatten().collect::<Vec<Track>>()
+            },
+        );
         let event_count = tracks.iter().map(Track::len).sum();
         let plane_order = conversions.iter().map(|&(_, plane)| plane).collect();
         Self {
@@ -456,6 +456,29 @@ fn plan(
     (devices, tasks)
 }
 
+/// The tracks of one device.
+fn tracks(timeline: &Timeline, lines: Vec<LinePart<'_>>) -> Vec<Track> {
+    let mut builder = tracks::Builder::default();
+    for LinePart { tasks, is_plain, found } in lines {
+        let line = timeline.plane(tasks[0].plane as usize).line(tasks[0].line as usize);
+        let target = |task: &Task| tracks::Target {
+            device: task.device,
+            resource: line.display_id() as u32,
+            plane: task.plane,
+            line: task.line,
+            first: task.first as u32,
+        };
+        if is_plain {
+            builder.append_line(target(&tasks[0]), line);
+        } else {
+            for (task, found) in tasks.iter().zip(&found) {
+                builder.append(target(task), found);
+            }
+        }
+    }
+    builder.finish()
+}
+
 /// The planes that XProf shows, in its order, with the device ids that it gives them; planes
 /// without lines are left out.
 fn conversions(timeline: &Timeline) -> Vec<(u32, u32)> {
@@ -493,18 +516,28 @@ fn conversions(timeline: &Timeline) -> Vec<(u32, u32)> {
 /// Looks at a run of a line that is to become a track as it is; `None` where some of its events are
 /// not shown.
 fn skim(line: LineView<'_>, task: &Task) -> Option<Found> {
-    let (times, metadata) = (line.times()?, line.metadata_indexes()?);
+    let places = task.first..task.last;
+    let (times, metadata) = (line.times()?, &line.metadata_indexes()?[places.clone()]);
     let mut found = Found::default();
-    let mut seen = MetadataSeen::default();
-    let start_ps = line.timestamp_ps() as u64;
     let plane = line.plane();
-    for (at, &index) in metadata.iter().enumerate().take(task.last).skip(task.first) {
-        // An id that is in no table of the file may be among the added ones.
-        if index == MetadataIndex::MAX
-            || seen.is_internal(plane.event_metadata_at(index), &mut found.metadata)
-        {
-            return None;
+    let mut met: Vec<bool> = Vec::new();
+    for &index in metadata {
+        match met.get_mut(index as usize) {
+            Some(met) => *met = true,
+            // An id that is in no table of the file may be among the added ones.
+            None if index == MetadataIndex::MAX => return None,
+            None => {
+                met.resize(index as usize + 1, false);
+                met[index as usize] = true;
+            }
         }
+    }
+    found.metadata = (0..).zip(met).filter(|&(_, met)| met).map(|(index, _)| index).collect();
+    if found.metadata.iter().any(|&index| is_internal(plane.event_metadata_at(index))) {
+        return None;
+    }
+    let start_ps = line.timestamp_ps() as u64;
+    for at in places {
         let timestamp = start_ps.wrapping_add(times.offset_ps[at] as u64);
         let duration = times.duration_ps.get(at) as u64;
         found.span.expand(timestamp, timestamp.wrapping_add(duration));
@@ -615,6 +648,11 @@ impl Found {
     }
 }
 
+/// Whether XProf keeps the events of a metadata from its users.
+fn is_internal(metadata: EventMetadataView<'_>) -> bool {
+    metadata.event_type().is_some_and(EventType::is_internal)
+}
+
 /// Which metadata a task has met, and which of it is internal.
 #[derive(Default)]
 struct MetadataSeen {
@@ -634,7 +672,7 @@ impl MetadataSeen {
             self.states.resize(at + 1, 0);
         }
         if self.states[at] == 0 {
-            let internal = metadata.event_type().is_some_and(EventType::is_internal);
+            let internal = is_internal(metadata);
             self.states[at] = 1 + u8::from(internal);
             if !internal {
                 list.push(index);

@@ -7,7 +7,7 @@
 use super::flow::Flow;
 use super::index::{Found, Origins, Piece, Place, Track};
 use crate::timeline::LineView;
-use crate::xplane::Times;
+use crate::xplane::{Durations, Times};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,9 +24,15 @@ struct Growing {
     place: Place,
     /// What offsets count from, picoseconds.
     start_ps: u64,
-    times: Times,
+    times: Columns,
     flows: Vec<(u32, Flow)>,
     pieces: Vec<Piece>,
+}
+
+/// The times of a track: those of a line as they are, or its own.
+enum Columns {
+    OfLine(Times),
+    Own { offset_ps: Vec<i64>, duration_ps: Durations },
 }
 
 /// Where a run of events of a line goes.
@@ -49,23 +55,24 @@ impl Builder {
         track.add_run(target.plane, target.line, at as u32, 0, times.len() as u32);
         let start_ps = line.timestamp_ps() as u64;
         if at == 0 {
-            (track.start_ps, track.times) = (start_ps, times.clone());
+            (track.start_ps, track.times) = (start_ps, Columns::OfLine(times.clone()));
         } else {
-            for at in 0..times.len() {
+            track.extend((0..times.len()).map(|at| {
                 let timestamp = start_ps.wrapping_add(times.offset_ps[at] as u64);
-                track.push(timestamp, times.duration_ps.get(at));
-            }
+                (timestamp, times.duration_ps.get(at))
+            }));
         }
     }
 
     /// Adds what was found in a run of events of a line.
     pub fn append(&mut self, target: Target, found: &Found) {
         let Target { device, resource, plane, line, first } = target;
+        let names = found.names.iter().map(|name| self.track_number(device, name.clone()));
+        let named_tracks: Vec<usize> = names.collect();
         for named in &found.named {
-            let place = found.names[named.name as usize].clone();
-            let track = self.track(device, place);
+            let track = &mut self.tracks[named_tracks[named.name as usize]];
             let at = track.times.len() as u32;
-            track.push(named.timestamp, named.duration as i64);
+            track.extend([(named.timestamp, named.duration as i64)]);
             track.flows.extend(named.flow.map(|flow| (at, flow)));
             track.add_events(plane, line, at, &[named.event]);
         }
@@ -79,24 +86,27 @@ impl Builder {
             Some(events) => track.add_events(plane, line, at, events),
             None => track.add_run(plane, line, at, first, found.timestamps.len() as u32),
         }
-        for (place, &timestamp) in found.timestamps.iter().enumerate() {
-            track.push(timestamp, found.durations.get(place));
-        }
+        let times = found.timestamps.iter().enumerate();
+        track.extend(times.map(|(place, &timestamp)| (timestamp, found.durations.get(place))));
     }
 
     fn track(&mut self, device: u32, place: Place) -> &mut Growing {
-        let index = *self.by_place.entry((device, place)).or_insert_with_key(|(_, place)| {
+        let number = self.track_number(device, place);
+        &mut self.tracks[number]
+    }
+
+    fn track_number(&mut self, device: u32, place: Place) -> usize {
+        *self.by_place.entry((device, place)).or_insert_with_key(|(_, place)| {
             self.tracks.push(Growing {
                 device,
                 place: place.clone(),
                 start_ps: 0,
-                times: Times::default(),
+                times: Columns::OfLine(Times::default()),
                 flows: Vec::new(),
                 pieces: Vec::new(),
             });
             self.tracks.len() - 1
-        });
-        &mut self.tracks[index]
+        })
     }
 
     /// The tracks, in the order in which XProf puts events of equal times.
@@ -107,12 +117,31 @@ impl Builder {
     }
 }
 
+impl Columns {
+    fn len(&self) -> usize {
+        match self {
+            Self::OfLine(times) => times.len(),
+            Self::Own { offset_ps, .. } => offset_ps.len(),
+        }
+    }
+}
+
 impl Growing {
-    /// Adds the times of an event. Columns that belong to a line are copied first.
-    fn push(&mut self, timestamp: u64, duration_ps: i64) {
-        let offset_ps = timestamp.wrapping_sub(self.start_ps) as i64;
-        Arc::make_mut(&mut self.times.offset_ps).push(offset_ps);
-        Arc::make_mut(&mut self.times.duration_ps).push(duration_ps);
+    /// Adds starts and durations of events, picoseconds. Columns that belong to a line are copied
+    /// first.
+    fn extend(&mut self, events: impl IntoIterator<Item = (u64, i64)>) {
+        if let Columns::OfLine(Times { offset_ps, duration_ps }) = &mut self.times {
+            self.times = Columns::Own {
+                offset_ps: Arc::unwrap_or_clone(std::mem::take(offset_ps)),
+                duration_ps: Arc::unwrap_or_clone(std::mem::take(duration_ps)),
+            };
+        }
+        if let Columns::Own { offset_ps, duration_ps: durations_ps } = &mut self.times {
+            for (timestamp, duration_ps) in events {
+                offset_ps.push(timestamp.wrapping_sub(self.start_ps) as i64);
+                durations_ps.push(duration_ps);
+            }
+        }
     }
 
     /// Records events of a line that stand from `at` on.
@@ -146,11 +175,17 @@ impl Growing {
     }
 
     fn finish(self) -> Track {
+        let times = match self.times {
+            Columns::OfLine(times) => times,
+            Columns::Own { offset_ps, duration_ps } => {
+                Times { offset_ps: offset_ps.into(), duration_ps: duration_ps.into() }
+            }
+        };
         let mut track = Track {
             device: self.device,
             place: self.place,
             start_ps: self.start_ps,
-            times: self.times,
+            times,
             effective: None,
             most_equal_starts: 0,
             flows: self.flows,

@@ -98,6 +98,19 @@ impl Row {
         }
     }
 
+    /// After a short event at `time` that was hidden at a resolution: until when the ones that follow
+    /// are hidden too, if they are as short and have no flow.
+    pub fn hidden_until(&self, time: u64, resolution: u64) -> u64 {
+        match self {
+            Self::Counter(last) => last.map_or(time, |last| last.saturating_add(resolution)),
+            Self::Nested { ends, .. } => {
+                let depth = depth(ends, time);
+                let at_depth = ends.get(depth).map_or(time, |end| end.saturating_add(resolution));
+                ends[..depth].iter().copied().min().map_or(at_depth, |end| end.min(at_depth))
+            }
+        }
+    }
+
     /// Records an event without flow, or whose flow does not matter, as visible
     /// (`SetVisibleAtResolution`).
     #[inline]

@@ -25,6 +25,15 @@ impl Times {
     pub fn is_empty(&self) -> bool {
         self.offset_ps.is_empty()
     }
+
+    /// Whether the events stand by start, the longer first; negative numbers are huge, as in XProf.
+    pub fn are_in_nesting_order(&self) -> bool {
+        let key = |at: usize| (self.offset_ps[at] as u64, !(self.duration_ps.get(at) as u64));
+        (1..self.len()).all(|at| {
+            self.offset_ps[at - 1] as u64 <= self.offset_ps[at] as u64
+                && (self.offset_ps[at - 1] != self.offset_ps[at] || key(at - 1) <= key(at))
+        })
+    }
 }
 
 /// Durations in picoseconds: four bytes an event where they are shorter than 4.3 ms.
@@ -42,6 +51,11 @@ impl Durations {
     /// No durations, with room for some.
     pub fn with_capacity(count: usize) -> Self {
         Self { short: Vec::with_capacity(count), long: Vec::new() }
+    }
+
+    /// Makes room for more.
+    pub fn reserve(&mut self, count: usize) {
+        self.short.reserve(count);
     }
 
     /// Number of events.

@@ -59,45 +59,43 @@ impl<'a> Event<'a> {
         Numbers::at(&self.line.plane.space.bytes, self.position())
     }
 
-    fn fields(&self) -> Reader<'a> {
-        fields_at(&self.line.plane.space.bytes, self.position())
-    }
-
-    /// The stats, in the order of the file.
-    pub fn stats(&self) -> Stats<'a> {
-        Stats { space: self.line.plane.space, source: Source::Event(self.fields()) }
-    }
-
-    /// The stats in the order of the file, as numbers; texts are not looked at.
     #[inline]
-    pub fn numbers_of_stats(&self) -> NumberStats<'a> {
+    fn stat_messages(&self) -> StatMessages<'a> {
         let bytes = &self.line.plane.space.bytes;
         let mut reader = Reader::at(bytes, self.position() as usize);
         let (start, end) = match reader.length_delimited() {
             Ok((payload, start)) => (start, start + payload.len()),
             Err(_) => (0, 0),
         };
-        NumberStats { event: usual::Message::new(bytes, start, end) }
+        StatMessages { event: usual::Message::new(bytes, start, end) }
     }
 
-    /// Whether the event has a stat with one of these metadata ids, without decoding any value.
+    /// The stats, in the order of the file.
     #[inline]
-    pub fn has_stat_of(&self, ids: &[i64]) -> bool {
-        let mut reader = self.fields();
-        while let Ok(Some((field, value))) = reader.next_field() {
-            if let (4, Value::Bytes(payload, _)) = (field, value) {
-                // Profilers write the id first; what does not start with it is read in full.
-                let mut stat = Reader::new(payload);
-                let id = match stat.next_field() {
-                    Ok(Some((1, Value::Varint(id)))) => id as i64,
-                    _ => Stat::decode(payload).metadata_id,
-                };
-                if ids.contains(&id) {
-                    return true;
+    pub fn stats(&self) -> Stats<'a> {
+        Stats { space: self.line.plane.space, source: Source::Event(self.stat_messages()) }
+    }
+
+    /// The stats in the order of the file, as numbers; texts are not looked at.
+    #[inline]
+    pub fn numbers_of_stats(&self) -> NumberStats<'a> {
+        NumberStats { messages: self.stat_messages() }
+    }
+
+    /// The stats with one of these metadata ids, in the order of the file; no others are decoded.
+    #[inline]
+    pub fn stats_of<'s>(&self, ids: &'s [i64]) -> impl Iterator<Item = Stat<'a>> + use<'a, 's> {
+        let mut messages = self.stat_messages();
+        std::iter::from_fn(move || {
+            loop {
+                let stat = messages.next()?;
+                let is_other = usual::read_stat(stat).is_some_and(|id| !ids.contains(&id));
+                let decoded = (!is_other).then(|| Stat::decode(stat.rest()));
+                if let Some(wanted) = decoded.filter(|stat| ids.contains(&stat.metadata_id)) {
+                    return Some(wanted);
                 }
             }
-        }
-        false
+        })
     }
 }
 
@@ -229,6 +227,19 @@ impl From<Stat<'_>> for NumberStat {
     }
 }
 
+impl From<NumberStat> for Stat<'_> {
+    #[inline]
+    fn from(number: NumberStat) -> Self {
+        let value = match number.kind {
+            NumberKind::Int => StatValue::Int(number.bits as i64),
+            NumberKind::Uint => StatValue::Uint(number.bits),
+            NumberKind::Double => StatValue::Double(f64::from_bits(number.bits)),
+            NumberKind::Other => StatValue::NotSet,
+        };
+        Self { metadata_id: number.metadata_id, value }
+    }
+}
+
 impl<'a> Stat<'a> {
     /// Decodes the payload of a stat.
     pub(super) fn decode(payload: &'a [u8]) -> Self {
@@ -250,10 +261,42 @@ impl<'a> Stat<'a> {
     }
 }
 
+/// The stats of an event in the order of the file, not decoded.
+#[derive(Debug, Clone)]
+struct StatMessages<'a> {
+    event: usual::Message<'a>,
+}
+
+impl<'a> StatMessages<'a> {
+    #[inline]
+    fn next(&mut self) -> Option<usual::Message<'a>> {
+        if let Some(stat) = self.event.next_stat() {
+            return Some(stat);
+        }
+        if self.event.is_at_end() { None } else { self.next_unusual() }
+    }
+
+    /// Goes over fields that are not written as usual to the next stat.
+    #[cold]
+    fn next_unusual(&mut self) -> Option<usual::Message<'a>> {
+        loop {
+            let mut reader = Reader::new(self.event.rest());
+            let field = reader.next_field().ok().flatten()?;
+            self.event.skip(reader.position());
+            if let (4, Value::Bytes(payload, _)) = field {
+                return Some(usual::Message::new(payload, 0, payload.len()));
+            }
+            if let Some(stat) = self.event.next_stat() {
+                return Some(stat);
+            }
+        }
+    }
+}
+
 /// Iterates over the stats of an event in the order of the file, as numbers.
 #[derive(Debug, Clone)]
 pub struct NumberStats<'a> {
-    event: usual::Message<'a>,
+    messages: StatMessages<'a>,
 }
 
 impl Iterator for NumberStats<'_> {
@@ -261,29 +304,9 @@ impl Iterator for NumberStats<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<NumberStat> {
-        if let Some(stat) = self.event.next_stat() {
-            let integer = usual::stat_integer(stat);
-            return Some(integer.unwrap_or_else(|| Stat::decode(stat.rest()).into()));
-        }
-        if self.event.is_at_end() { None } else { self.next_unusual() }
-    }
-}
-
-impl NumberStats<'_> {
-    /// Goes over fields that are not written as usual to the next stat.
-    #[cold]
-    fn next_unusual(&mut self) -> Option<NumberStat> {
-        loop {
-            let mut reader = Reader::new(self.event.rest());
-            let field = reader.next_field().ok().flatten()?;
-            self.event.skip(reader.position());
-            if let (4, Value::Bytes(payload, _)) = field {
-                return Some(Stat::decode(payload).into());
-            }
-            if let Some(stat) = self.event.next_stat() {
-                return Some(Stat::decode(stat.rest()).into());
-            }
-        }
+        let stat = self.messages.next()?;
+        let integer = usual::stat_integer(stat);
+        Some(integer.unwrap_or_else(|| Stat::decode(stat.rest()).into()))
     }
 }
 
@@ -296,7 +319,7 @@ pub struct Stats<'a> {
 
 #[derive(Debug, Clone)]
 enum Source<'a> {
-    Event(Reader<'a>),
+    Event(StatMessages<'a>),
     Spans(std::slice::Iter<'a, Span>),
 }
 
@@ -312,13 +335,13 @@ impl<'a> Iterator for Stats<'a> {
     #[inline]
     fn next(&mut self) -> Option<Stat<'a>> {
         match &mut self.source {
-            Source::Event(reader) => loop {
-                match reader.next_field() {
-                    Ok(Some((4, Value::Bytes(payload, _)))) => return Some(Stat::decode(payload)),
-                    Ok(Some(_)) => {}
-                    Ok(None) | Err(_) => return None,
-                }
-            },
+            Source::Event(messages) => {
+                let stat = messages.next()?;
+                Some(match usual::stat_integer(stat) {
+                    Some(number) => number.into(),
+                    None => Stat::decode(stat.rest()),
+                })
+            }
             Source::Spans(spans) => spans.next().map(|&span| Stat::decode(self.space.slice(span))),
         }
     }

@@ -139,7 +139,7 @@ pub(super) fn stat_integer(mut stat: Message<'_>) -> Option<NumberStat> {
 
 /// Checks a stat; gives its metadata id.
 #[inline]
-fn read_stat(mut stat: Message<'_>) -> Option<i64> {
+pub(super) fn read_stat(mut stat: Message<'_>) -> Option<i64> {
     let mut id = 0;
     while let Some(tag) = stat.tag() {
         match tag {

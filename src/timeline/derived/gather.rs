@@ -217,8 +217,8 @@ impl<'a> Reader<'_, 'a> {
             special = Some(*recipe);
         }
         let Some(file) = event.file() else { return special };
-        if reads_stats && file.has_stat_of(&self.wanted.ids) {
-            for stat in file.stats() {
+        if reads_stats {
+            for stat in file.stats_of(&self.wanted.ids) {
                 let Some(stat_type) = self.wanted.stat_type(stat.metadata_id) else { continue };
                 let stat = event.line().plane().resolve(stat);
                 let special = special.get_or_insert(*recipe);

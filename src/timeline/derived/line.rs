@@ -24,7 +24,16 @@ impl DerivedEvents {
         self.metadata.len()
     }
 
+    /// Makes room for more events.
+    fn reserve(&mut self, count: usize) {
+        self.begin_ps.reserve(count);
+        self.duration_ps.reserve(count);
+        self.metadata.reserve(count);
+        self.groups.numbers.reserve(count);
+    }
+
     /// Adds an event; gives its index.
+    #[inline]
     pub fn push(
         &mut self,
         metadata: MetadataIndex,
@@ -39,8 +48,12 @@ impl DerivedEvents {
         self.len() - 1
     }
 
+    #[inline]
     fn group_number(&mut self, id: i64) -> u32 {
         // Mostly that of the event before.
+        if self.groups.ids.last() == Some(&id) {
+            return self.groups.ids.len() as u32;
+        }
         let known = self.groups.ids.iter().rposition(|&known| known == id);
         let place = known.unwrap_or_else(|| {
             self.groups.ids.push(id);
@@ -91,19 +104,47 @@ pub(super) enum Outcome {
 #[derive(Debug)]
 pub(super) struct DerivedLine {
     events: DerivedEvents,
-    last: Vec<Option<Last>>,
+    /// The last event of each level, outermost first, while they can go on.
+    open: Vec<Last>,
+    /// Each open event also lasts as long as those inside it, which is not written there yet.
+    ends_are_due: bool,
     /// On GPU planes a gap of any length is merged over.
     merges_over_gaps: bool,
 }
 
 impl DerivedLine {
     pub fn new(is_gpu_plane: bool) -> Self {
-        Self { events: DerivedEvents::default(), last: Vec::new(), merges_over_gaps: is_gpu_plane }
+        Self {
+            events: DerivedEvents::default(),
+            open: Vec::new(),
+            ends_are_due: false,
+            merges_over_gaps: is_gpu_plane,
+        }
+    }
+
+    /// Makes room for events. Memory that is not used costs nothing.
+    pub fn reserve(&mut self, count: usize) {
+        self.events.reserve(count);
     }
 
     /// Adds an event without nesting.
+    #[inline]
     pub fn add(&mut self, metadata: MetadataIndex, span: Timespan, context: Context) -> Outcome {
-        self.add_at(0, metadata, span, context)
+        if let Some(last) = self.open.first_mut()
+            && last.goes_on(metadata, span, context, self.merges_over_gaps)
+        {
+            last.span = last.span.expanded_to(span);
+            return Outcome::Continued;
+        }
+        if let [last] = self.open.as_mut_slice() {
+            self.events.set_span(last.event, last.span);
+            let event = self.events.push(metadata, span, context.group_id);
+            *last = Last { event, metadata, span, context };
+        } else {
+            self.reset_from(0);
+            self.begin(metadata, span, context);
+        }
+        Outcome::Reset
     }
 
     /// Adds an event for each level, outermost first; all have the same time.
@@ -113,92 +154,111 @@ impl DerivedLine {
         span: Timespan,
         group_id: Option<i64>,
     ) -> Outcome {
-        let depth = levels.len();
-        let mut outcome = Outcome::Continued;
-        if depth == 0 {
-            return outcome;
+        if levels.len() == 0 {
+            return Outcome::Continued;
         }
-        for (level, (metadata, scope_range_id)) in levels.enumerate() {
-            let context = Context { group_id, scope_range_id };
-            if self.add_at(level, metadata, span, context) == Outcome::Reset {
-                outcome = Outcome::Reset;
+        // Where only the ends of events count, and ends are plain numbers, the innermost event that
+        // goes on takes the new end for all around it.
+        let is_plain = (self.merges_over_gaps || group_id.is_some())
+            && span.begin_ps.checked_add(span.duration_ps).is_some()
+            && self.open.last().is_none_or(|last| last.span.begin_ps <= span.begin_ps);
+        if !is_plain {
+            self.settle(0);
+        }
+        let mut levels = levels
+            .map(|(metadata, scope_range_id)| (metadata, Context { group_id, scope_range_id }));
+        let mut depth = 0;
+        let mut next = levels.next();
+        while let (Some((metadata, context)), Some(last)) = (next, self.open.get_mut(depth)) {
+            if !last.goes_on(metadata, span, context, self.merges_over_gaps) {
+                break;
             }
+            if !is_plain {
+                last.span = last.span.expanded_to(span);
+            }
+            depth += 1;
+            next = levels.next();
         }
         self.reset_from(depth);
-        outcome
+        if is_plain {
+            if let Some(innermost) = self.open.last_mut() {
+                innermost.span = innermost.span.expanded_to(span);
+            }
+            self.ends_are_due = true;
+        }
+        for (metadata, context) in next.into_iter().chain(levels) {
+            self.begin(metadata, span, context);
+        }
+        if depth == 0 { Outcome::Reset } else { Outcome::Continued }
     }
 
     /// Index of the last event of a level, while it goes on.
     pub fn last_event(&self, level: usize) -> Option<usize> {
-        self.last.get(level).copied().flatten().map(|last| last.event)
+        self.open.get(level).map(|last| last.event)
     }
 
     /// Ends the last events of all levels.
+    #[inline]
     pub fn reset(&mut self) {
         self.reset_from(0);
     }
 
     /// The events, all as long as they are by now.
     pub fn take_events(&mut self) -> DerivedEvents {
+        self.settle(0);
         self.close(0);
         std::mem::take(&mut self.events)
     }
 
+    /// Begins an event inside the open ones.
     #[inline]
-    fn add_at(
-        &mut self,
-        level: usize,
-        metadata: MetadataIndex,
-        span: Timespan,
-        context: Context,
-    ) -> Outcome {
-        if self.last.len() <= level {
-            self.last.resize(level + 1, None);
-        }
-        let merges_over_gaps = self.merges_over_gaps;
-        if let Some(last) = &mut self.last[level]
-            && last.goes_on(metadata, span, context, merges_over_gaps)
-        {
-            last.span = last.span.expanded_to(span);
-            return Outcome::Continued;
-        }
-        self.reset_from(level);
+    fn begin(&mut self, metadata: MetadataIndex, span: Timespan, context: Context) {
         let event = self.events.push(metadata, span, context.group_id);
-        self.last[level] = Some(Last { event, metadata, span, context });
-        if level == 0 { Outcome::Reset } else { Outcome::Continued }
+        self.open.push(Last { event, metadata, span, context });
     }
 
-    fn reset_from(&mut self, level: usize) {
-        if self.last.get(level).is_some_and(Option::is_some) {
-            self.shrink_equal_spans(level);
+    /// Writes the ends that are due to the open events from a level on, and to the one around them.
+    fn settle(&mut self, level: usize) {
+        if !self.ends_are_due {
+            return;
         }
-        self.close(level);
+        for inner in (level.max(1)..self.open.len()).rev() {
+            let span = self.open[inner].span;
+            let outer = &mut self.open[inner - 1];
+            outer.span = outer.span.expanded_to(span);
+        }
+        self.ends_are_due = level > 0;
+    }
+
+    #[inline]
+    fn reset_from(&mut self, level: usize) {
+        if level < self.open.len() {
+            self.settle(level);
+            self.shrink_equal_spans(level);
+            self.close(level);
+        }
     }
 
     /// Ends the last events of a level and of those below it.
+    #[inline]
     fn close(&mut self, level: usize) {
-        for last in self.last.iter_mut().skip(level) {
-            if let Some(last) = last.take() {
-                self.events.set_span(last.event, last.span);
-            }
+        for last in &self.open[level..] {
+            self.events.set_span(last.event, last.span);
         }
+        self.open.truncate(level);
     }
 
     /// Makes nested events of the same time shorter by a nanosecond a level, so that the trace
     /// viewer stacks them in a definite order (`AdjustDurationForTraceViewer`). The innermost event
     /// keeps at least a nanosecond.
     fn shrink_equal_spans(&mut self, level: usize) {
-        let depth = self.last.iter().skip(level).take_while(|last| last.is_some()).count();
-        if depth < 2 {
-            return;
-        }
-        let open = &mut self.last[level..level + depth];
-        let Some(Some(innermost)) = open.last() else { return };
+        let open = &mut self.open[level..];
+        let [_, .., innermost] = &*open else { return };
         let innermost_ns = innermost.span.duration_ps / 1000;
         let most_ns = innermost_ns.wrapping_sub(1) as i64;
         let mut shrink_ns: i64 = 0;
         let mut outer: Option<Timespan> = None;
-        for last in open.iter_mut().flatten() {
+        for last in open {
             let span = last.span;
             if shrink_ns < most_ns && outer == Some(span) {
                 shrink_ns += 1;
@@ -222,7 +282,7 @@ impl Last {
         context: Context,
         merges_over_gaps: bool,
     ) -> bool {
-        let same_range = match (self.context.scope_range_id, context.scope_range_id) {
+        let same_range = || match (self.context.scope_range_id, context.scope_range_id) {
             (Some(last), Some(new)) => last == new,
             _ => true,
         };
@@ -232,7 +292,7 @@ impl Last {
         };
         self.metadata == metadata
             && self.context.group_id == context.group_id
-            && same_range
+            && same_range()
             && (merges_over_gaps || context.group_id.is_some() || is_near())
     }
 }

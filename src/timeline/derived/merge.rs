@@ -6,7 +6,7 @@ use super::order::Timed;
 use super::tensor_core::{Recipe, Recipes};
 use crate::timeline::model::MetadataIndex;
 use crate::timeline::timespan::Timespan;
-use crate::timeline::{LineView, PlaneView};
+use crate::timeline::{EventView, LineView, PlaneView};
 use crate::xplane::Times;
 use crate::xplane::schema::{StatType, THREAD_ID_SOURCE, THREAD_ID_TF_NAME_SCOPE, THREAD_ID_TF_OP};
 use rayon::prelude::*;
@@ -28,6 +28,7 @@ pub(super) struct SortedLines<'a> {
 #[derive(Clone, Copy)]
 struct Cursor<'a> {
     line: LineView<'a>,
+    start_ps: i64,
     times: &'a Times,
     metadata: &'a [MetadataIndex],
     next: usize,
@@ -68,7 +69,7 @@ impl<'a> SortedLines<'a> {
             if survey.is_relevant && !is_special(line) {
                 let (times, metadata) = (line.times()?, line.metadata_indexes()?);
                 let is_sorted = survey.is_sorted && !wraps(line, times);
-                is_sorted.then(|| cursors.push(Cursor { line, times, metadata, next: 0 }))?;
+                is_sorted.then(|| cursors.push(Cursor::new(line, times, metadata)))?;
             }
         }
         let Events { timed: mut special, groups, .. } =
@@ -76,6 +77,11 @@ impl<'a> SortedLines<'a> {
         special.sort_by_key(|event| event.span.begin_ps);
         let in_nesting_order = surveys.iter().map(|survey| survey.is_sorted).collect();
         Some(Self { lines: cursors, special, metadata_recipes, groups, in_nesting_order })
+    }
+
+    /// How many events of the lines there are, at least as many as add something.
+    pub fn event_count(&self) -> usize {
+        self.lines.iter().map(|line| line.times.len()).sum::<usize>() + self.special.len()
     }
 
     /// Visits the events that add something, by begin, the shorter first.
@@ -124,11 +130,15 @@ impl<'a> SortedLines<'a> {
     }
 }
 
-impl Cursor<'_> {
+impl<'a> Cursor<'a> {
+    fn new(line: LineView<'a>, times: &'a Times, metadata: &'a [MetadataIndex]) -> Self {
+        Self { line, start_ps: line.timestamp_ps(), times, metadata, next: 0 }
+    }
+
     #[inline]
     fn begin_ps(&self) -> Option<u64> {
         let offset_ps = *self.times.offset_ps.get(self.next)?;
-        Some(self.line.timestamp_ps().wrapping_add(offset_ps) as u64)
+        Some(self.start_ps.wrapping_add(offset_ps) as u64)
     }
 
     /// The next event.
@@ -160,20 +170,13 @@ impl Survey {
             Some(indexes) => indexes.iter().any(|&index| relevant(index)),
             None => line.events().any(|event| relevant(event.metadata_index())),
         };
-        let mut previous = None;
-        let mut in_order = |span: Timespan| {
-            let before: Option<Timespan> = previous.replace(span);
-            before.is_none_or(|before| !span.nests_before(&before))
-        };
         let is_sorted = match line.times() {
-            Some(times) => (0..times.len()).all(|at| {
-                in_order(Timespan {
-                    begin_ps: times.offset_ps[at] as u64,
-                    duration_ps: times.duration_ps.get(at) as u64,
-                })
-            }),
-            None => line.events().all(|event| {
-                in_order(Timespan::on_line(0, event.offset_ps(), event.duration_ps()))
+            Some(times) => times.are_in_nesting_order(),
+            None => line.events().is_sorted_by(|before, after| {
+                let on_line = |event: &EventView<'_>| {
+                    Timespan::on_line(0, event.offset_ps(), event.duration_ps())
+                };
+                !on_line(after).nests_before(&on_line(before))
             }),
         };
         Self { is_sorted, is_relevant: is_any_relevant }

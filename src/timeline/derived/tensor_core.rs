@@ -115,6 +115,7 @@ pub(super) fn derive(plane: PlaneView<'_>) -> CoreLines {
     let mut recipes = Recipes::read(plane);
     if let Some(lines) = SortedLines::of(plane, start_ns, &mut recipes) {
         let mut deriver = Deriver::new(plane, &recipes);
+        deriver.reserve(lines.event_count());
         if lines.walk(&recipes.all, |event| deriver.add(event, &lines.groups)).is_ok() {
             let sorted_lines = lines.in_nesting_order;
             return CoreLines { changes: deriver.write(start_ns), sorted_lines };
@@ -138,6 +139,7 @@ fn derive_from_all<'a>(plane: PlaneView<'a>, start_ns: i64, mut recipes: Recipes
         sort_as_xprof(&mut gathered.timed);
     }
     let mut deriver = Deriver::new(plane, &recipes);
+    deriver.reserve(gathered.timed.len());
     for event in &gathered.timed {
         deriver.add(*event, &gathered.groups);
     }
@@ -176,6 +178,13 @@ impl<'a, 'r> Deriver<'a, 'r> {
             source: DerivedLine::new(false),
             rows: Rows::default(),
             offloads: Vec::new(),
+        }
+    }
+
+    /// Makes room: the lines of ops and of sources mostly have an event for each of the core.
+    fn reserve(&mut self, events: usize) {
+        for line in [&mut self.framework.ops, &mut self.source] {
+            line.reserve(events);
         }
     }
 
