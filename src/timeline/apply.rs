@@ -102,7 +102,7 @@ impl PlaneData {
         }
         line.added.append(changes.events);
         for (column_first, numbers, indexes) in columns {
-            line.mark_groups(first as usize + column_first, numbers, &indexes);
+            line.mark_groups(first as usize + column_first, numbers, &indexes, false);
         }
         for (event, index) in indexes {
             line.mark_mut(first + event).set_group(index, false);
@@ -144,15 +144,15 @@ pub(super) fn sort_line(plane: crate::xplane::Plane<'_>, line: &mut LineData) {
 
 impl LineData {
     /// Gives the events from a key on their groups: 0 for none, else one more than the place of the
-    /// group in `indexes`.
-    fn mark_groups(&mut self, first: usize, numbers: Vec<u32>, indexes: &[usize]) {
+    /// group in `indexes`; `late` is for groups that come after all stats.
+    pub fn mark_groups(&mut self, first: usize, numbers: Vec<u32>, indexes: &[usize], late: bool) {
         if numbers.iter().all(|&number| number == 0) {
             return;
         }
         let mark = |number: u32| {
             let mut mark = Mark::default();
             if let Some(place) = number.checked_sub(1) {
-                mark.set_group(indexes[place as usize], false);
+                mark.set_group(indexes[place as usize], late);
             }
             mark
         };

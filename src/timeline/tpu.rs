@@ -30,6 +30,10 @@ pub(super) fn group_plane(file: Plane<'_>, plane: &mut PlaneData, groups: &Group
         others.into_par_iter().map(|line| (line, queue.groups_of(view.line(line)))).collect();
     let indexes: Vec<usize> = queue.groups.iter().map(|&id| plane.group_index(id)).collect();
     for (line, groups) in found {
+        if plane.lines[line].marks.is_empty() && plane.lines[line].order.is_none() {
+            plane.lines[line].mark_groups(0, groups, &indexes, true);
+            continue;
+        }
         let order = plane.lines[line].order.clone();
         let key = |place: usize| order.as_ref().map_or(place as u32, |order| order[place]);
         let groups = groups.into_iter().enumerate().filter_map(|(place, group)| {

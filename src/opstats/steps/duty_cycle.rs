@@ -198,6 +198,7 @@ impl<'a> SpanBuilder<'a> {
         Self { spans, is_sorted: true }
     }
 
+    #[inline]
     fn add(&mut self, span: Timespan) {
         let (begin, end) = (span.begin_ps, span.end_ps());
         if end < begin {
