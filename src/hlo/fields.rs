@@ -7,16 +7,65 @@ use crate::wire::{Reader, Value};
 
 /// A message in its serialized form.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Fields<'a>(pub &'a [u8]);
+pub struct Fields<'a> {
+    bytes: &'a [u8],
+    present: Present,
+}
 
-impl<'a> Fields<'a> {
-    fn all(self) -> impl Iterator<Item = (u32, Value<'a>)> + use<'a> {
-        let mut reader = Reader::new(self.0);
-        std::iter::from_fn(move || reader.next_field().ok().flatten())
+/// Which fields a message may have: what it surely has not is not looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Present(u64);
+
+impl Present {
+    /// No field yet.
+    pub const NONE: Self = Self(0);
+    /// Nothing is known.
+    const ANY: Self = Self(u64::MAX);
+
+    /// Adds a field.
+    #[inline]
+    pub fn note(&mut self, field: u32) {
+        self.0 |= 1 << (field % 64);
     }
 
+    fn may_have(self, field: u32) -> bool {
+        self.0 & 1 << (field % 64) != 0
+    }
+}
+
+impl Default for Present {
+    fn default() -> Self {
+        Self::ANY
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of a serialized message.
+    pub fn of_message(bytes: &'a [u8]) -> Self {
+        Self { bytes, present: Present::ANY }
+    }
+
+    /// The same, where all of its fields were seen.
+    pub fn seen(bytes: &'a [u8], present: Present) -> Self {
+        Self { bytes, present }
+    }
+
+    /// The serialized message.
+    pub fn serialized(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    #[inline]
     fn of(self, field: u32) -> impl Iterator<Item = Value<'a>> + use<'a> {
-        self.all().filter(move |&(number, _)| number == field).map(|(_, value)| value)
+        let mut reader = Reader::new(if self.present.may_have(field) { self.bytes } else { &[] });
+        std::iter::from_fn(move || {
+            loop {
+                let (number, value) = reader.next_field().ok().flatten()?;
+                if number == field {
+                    return Some(value);
+                }
+            }
+        })
     }
 
     /// Whether the field is there.
@@ -85,17 +134,17 @@ impl<'a> Fields<'a> {
     /// A message; an empty one where it is not set.
     #[must_use]
     pub fn message(self, field: u32) -> Fields<'a> {
-        Fields(self.bytes(field))
+        Fields::of_message(self.bytes(field))
     }
 
     /// A message.
     pub fn optional_message(self, field: u32) -> Option<Fields<'a>> {
-        self.optional_bytes(field).map(Fields)
+        self.optional_bytes(field).map(Fields::of_message)
     }
 
     /// The messages of a repeated field.
     pub fn messages(self, field: u32) -> impl Iterator<Item = Fields<'a>> + use<'a> {
-        self.all_bytes(field).map(Fields)
+        self.all_bytes(field).map(Fields::of_message)
     }
 
     /// The texts of a repeated field.
@@ -138,9 +187,9 @@ mod tests {
         let mut bytes = Vec::new();
         write::varint_field(&mut bytes, 3, 7);
         write::bytes_field(&mut bytes, 3, &[1, 2, 0x80]);
-        assert_eq!(Fields(&bytes).ints(3), [7, 1, 2]);
-        assert_eq!(Fields(&bytes).int(3), 7);
-        assert!(!Fields(&bytes).has(4));
+        assert_eq!(Fields::of_message(&bytes).ints(3), [7, 1, 2]);
+        assert_eq!(Fields::of_message(&bytes).int(3), 7);
+        assert!(!Fields::of_message(&bytes).has(4));
     }
 
     #[test]
@@ -149,7 +198,7 @@ mod tests {
         for text in ["a", "b"] {
             write::bytes_field(&mut bytes, 1, text.as_bytes());
         }
-        assert_eq!(Fields(&bytes).text(1), "b");
-        assert_eq!(Fields(&bytes).texts(1).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(Fields::of_message(&bytes).text(1), "b");
+        assert_eq!(Fields::of_message(&bytes).texts(1).collect::<Vec<_>>(), ["a", "b"]);
     }
 }

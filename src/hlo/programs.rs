@@ -56,7 +56,7 @@ impl Programs {
                 programs.0.entry(id).or_insert_with(|| Program {
                     name: format!("{module}({id})"),
                     program_id: id,
-                    proto: Bytes::from_vec(proto.to_owned()),
+                    proto: space.file().part(proto),
                 });
             }
         }

@@ -562,6 +562,6 @@ mod tests {
             crate::wire::write::bytes_field(&mut outer, 4, &bytes);
             bytes = outer;
         }
-        assert_eq!(Shape::read(Fields(&bytes)), None);
+        assert_eq!(Shape::read(Fields::of_message(&bytes)), None);
     }
 }

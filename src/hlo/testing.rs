@@ -71,7 +71,7 @@ impl Built {
         write::varint_field(&mut bytes, 5, id);
         let root = instructions
             .last()
-            .map_or(0, |root| crate::hlo::fields::Fields(&root.0).int(35) as u64);
+            .map_or(0, |root| crate::hlo::fields::Fields::of_message(&root.0).int(35) as u64);
         write::varint_field(&mut bytes, 6, root);
         write::bytes_field(&mut self.0, 3, &bytes);
     }

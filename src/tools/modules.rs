@@ -108,7 +108,7 @@ pub fn proto_of_node(
     let (names, _) = module_names(session, profiles);
     let protos = names.iter().filter_map(|name| proto_of_module(session, profiles, name).ok());
     let mut having = protos.filter(|proto| {
-        let computations = Fields(proto).message(1).messages(3);
+        let computations = Fields::of_message(proto).message(1).messages(3);
         let mut instructions = computations.flat_map(|computation| computation.messages(2));
         instructions.any(|instruction| instruction.text(1) == node_name)
     });

@@ -89,7 +89,7 @@ impl Costs<'_, '_> {
     }
 
     fn shape(&self, id: InstructionId, operand: usize) -> Option<&Shape> {
-        self.module.operand(id, operand).map(|operand| &operand.shape)
+        self.module.operand(id, operand).map(|operand| &*operand.shape)
     }
 
     fn bytes(&self, id: InstructionId, operand: usize) -> i64 {
@@ -104,7 +104,7 @@ impl Costs<'_, '_> {
     fn handle(&self, id: InstructionId, properties: &mut Properties) {
         let module = self.module;
         let instruction = module.instruction(id);
-        let shape = &instruction.shape;
+        let shape = &*instruction.shape;
         let operand_count = module.operands(id).len();
         match instruction.opcode {
             O::Copy => {}
@@ -342,7 +342,7 @@ impl Costs<'_, '_> {
         let window: Vec<Fields<'_>> =
             instruction.fields.message(field::WINDOW).messages(1).collect();
         let size = window.iter().fold(1_i64, |size, dimension| size.wrapping_mul(dimension.int(1)));
-        let shape = &instruction.shape;
+        let shape = &*instruction.shape;
         let output = first_array(shape).element_count();
         let reduced = window.iter().filter(|dimension| dimension.int(1) != 1).count();
         let is_padded = |dimension: &&Fields<'_>| dimension.int(3) != 0 || dimension.int(4) != 0;

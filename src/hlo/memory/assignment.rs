@@ -223,34 +223,37 @@ impl<'a> BufferAssignment<'a> {
 
     /// The module's name.
     pub fn module_name(&self) -> &'a str {
-        Fields(self.module).text(1)
+        Fields::of_message(self.module).text(1)
     }
 
     /// Name of the computation that a run starts with.
     pub fn entry_computation_name(&self) -> &'a str {
-        Fields(self.module).text(2)
+        Fields::of_message(self.module).text(2)
     }
 
     /// Where instructions come from in the source (`StackFrameIndexProto`).
     pub fn stack_frame_index(&self) -> Fields<'a> {
-        Fields(self.module).message(STACK_FRAMES)
+        Fields::of_message(self.module).message(STACK_FRAMES)
     }
 
     /// What backends noted of instructions, where several share it.
     pub fn backend_config_payloads(&self) -> Vec<&'a [u8]> {
-        Fields(self.module).messages(PAYLOADS).map(|payload| payload.0).collect()
+        Fields::of_message(self.module)
+            .messages(PAYLOADS)
+            .map(|payload| payload.serialized())
+            .collect()
     }
 
     /// The instruction with an id; of several the last.
     pub fn instruction(&self, id: i64) -> Option<Instruction<'a>> {
         let after = self.instructions.partition_point(|&(known, _)| known <= id);
         let &(known, bytes) = self.instructions.get(after.checked_sub(1)?)?;
-        (known == id).then_some(Instruction(Fields(bytes)))
+        (known == id).then_some(Instruction(Fields::of_message(bytes)))
     }
 
     /// All instructions in the order of the file.
     pub fn instructions(&self) -> impl Iterator<Item = Instruction<'a>> + use<'a> {
-        let computations = Fields(self.module).messages(COMPUTATIONS);
+        let computations = Fields::of_message(self.module).messages(COMPUTATIONS);
         computations.flat_map(|computation| computation.messages(INSTRUCTIONS)).map(Instruction)
     }
 
@@ -273,9 +276,9 @@ impl<'a> BufferAssignment<'a> {
 impl<'a> Trace<'a> {
     /// The events in their order.
     pub fn events(self) -> impl Iterator<Item = Event<'a>> {
-        Fields(self.bytes).messages(1).map(|event| {
+        Fields::of_message(self.bytes).messages(1).map(|event| {
             let mut read = Event::default();
-            let mut reader = Reader::new(event.0);
+            let mut reader = Reader::new(event.serialized());
             while let Ok(Some((field, value))) = reader.next_field() {
                 match (field, value) {
                     (1, Value::Varint(value)) => read.kind = value as i32,

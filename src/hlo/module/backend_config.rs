@@ -5,6 +5,7 @@ use super::field;
 use crate::hlo::fields::Fields;
 use memchr::memmem;
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// The member that XLA takes out of a config when it reads it.
 const QUEUES: &[u8] = b"\"wait_on_operation_queues\"";
@@ -24,7 +25,8 @@ pub fn find<'a>(
 
 /// A config without its `"wait_on_operation_queues":[],` members, whatever white space is in them.
 pub fn without_empty_queues(config: &[u8]) -> Cow<'_, [u8]> {
-    let found = memmem::find_iter(config, QUEUES);
+    static FINDER: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(QUEUES));
+    let found = FINDER.find_iter(config);
     let members = found.filter_map(|start| {
         let rest = &config[start + QUEUES.len()..];
         let after = b":[],".iter().try_fold(rest, |rest, symbol| {

@@ -17,9 +17,10 @@ pub use source::{FileLocation, Frame, InstructionSource, Metadata, StackFrameInd
 use super::fields::Fields;
 use super::opcode::Opcode;
 use super::shape::Shape;
+use names::NamePlaces;
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Place of an instruction in its module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,8 +39,8 @@ pub struct Instruction<'a> {
     pub opcode: Opcode,
     /// The id in the file.
     pub id: i64,
-    /// The shape of the result.
-    pub shape: Shape,
+    /// The shape of the result; many instructions share one.
+    pub shape: Arc<Shape>,
     /// The computation that it is in.
     pub computation: ComputationId,
     /// All attributes (`HloInstructionProto`).
@@ -113,8 +114,7 @@ pub struct Module<'a> {
     instructions: Vec<Instruction<'a>>,
     /// Operands, control predecessors and called computations of all instructions.
     links: Vec<u32>,
-    /// Places of the instructions in the order of their names.
-    by_name: Vec<u32>,
+    by_name: NamePlaces,
     /// Which computations have elementwise instructions and parameters only.
     pub(super) is_elementwise: Vec<bool>,
     stack_frames: OnceLock<StackFrameIndex<'a>>,
@@ -148,9 +148,8 @@ impl<'a> Module<'a> {
 
     /// The instruction with this name.
     pub fn named(&self, name: &str) -> Option<InstructionId> {
-        let name_of = |&place: &u32| &*self.instructions[place as usize].name;
-        let found = self.by_name.binary_search_by(|place| name_of(place).cmp(name));
-        found.ok().map(|index| InstructionId(self.by_name[index]))
+        let name_of = |place: u32| &*self.instructions[place as usize].name;
+        self.by_name.find(name, name_of).map(InstructionId)
     }
 
     fn links(&self, range: &Range<u32>) -> &[u32] {
@@ -207,7 +206,7 @@ impl<'a> Module<'a> {
     /// What the backend noted: mostly a JSON text.
     pub fn backend_config(&self, id: InstructionId) -> &'a [u8] {
         backend_config::find(self.instruction(id).fields, |place| {
-            self.fields.messages(22).nth(place).map(|payload| payload.0)
+            self.fields.messages(22).nth(place).map(|payload| payload.serialized())
         })
     }
 }

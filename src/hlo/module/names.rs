@@ -1,7 +1,49 @@
-//! The names of computations and instructions, made fit for HLO text.
+//! The names of computations and instructions: made fit for HLO text, and found again.
 
 use crate::hlo::shape::PrimitiveType;
+use foldhash::fast::RandomState;
+use rayon::prelude::*;
 use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+/// Where the things with names are, by hash of the name.
+#[derive(Debug)]
+pub struct NamePlaces {
+    hasher: RandomState,
+    /// Hash and place, sorted by hash, and by name where hashes are equal.
+    places: Vec<(u32, u32)>,
+}
+
+impl NamePlaces {
+    /// The places `0..count` of names.
+    ///
+    /// # Errors
+    /// A name that is there twice.
+    pub fn of<'n>(count: usize, name_of: impl Fn(u32) -> &'n str + Sync) -> Result<Self, &'n str> {
+        let hasher = RandomState::default();
+        let hashed = |place| (hasher.hash_one(name_of(place)) as u32, place);
+        let mut places: Vec<(u32, u32)> = (0..count as u32).into_par_iter().map(hashed).collect();
+        places.par_sort_unstable_by(|a, b| {
+            a.0.cmp(&b.0).then_with(|| name_of(a.1).cmp(name_of(b.1)))
+        });
+        let twice = places
+            .windows(2)
+            .find(|pair| pair[0].0 == pair[1].0 && name_of(pair[0].1) == name_of(pair[1].1));
+        match twice {
+            Some(pair) => Err(name_of(pair[0].1)),
+            None => Ok(Self { hasher, places }),
+        }
+    }
+
+    /// The place of a name.
+    pub fn find<'n>(&self, name: &str, name_of: impl Fn(u32) -> &'n str) -> Option<u32> {
+        let hash = self.hasher.hash_one(name) as u32;
+        let found = self.places.binary_search_by(|&(known, place)| {
+            known.cmp(&hash).then_with(|| name_of(place).cmp(name))
+        });
+        found.ok().map(|index| self.places[index].1)
+    }
+}
 
 /// A name as XLA keeps it (`NameUniquer::GetSanitizedName`).
 pub fn sanitized(name: &str) -> Cow<'_, str> {

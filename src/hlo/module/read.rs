@@ -1,17 +1,18 @@
 //! Reads a module: what names, orders and connects its parts, checked as XLA checks it.
 
-use super::names::sanitized;
+use super::names::{NamePlaces, sanitized};
 use super::{
     Computation, ComputationId, Instruction, InstructionFault, InstructionId, Module, ModuleError,
 };
-use crate::hlo::fields::{Fields, append_ints};
+use crate::hlo::fields::{Fields, Present, append_ints};
 use crate::hlo::opcode::Opcode;
 use crate::hlo::shape::Shape;
 use crate::wire::{Reader, Value, WireError};
 use foldhash::fast::RandomState;
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 impl<'a> Module<'a> {
     /// Reads the module of a serialized `HloProto`.
@@ -34,28 +35,33 @@ impl<'a> Module<'a> {
 
     /// Reads a serialized `HloModuleProto` that starts somewhere in what is read.
     fn read_at(bytes: &'a [u8], offset: usize) -> Result<Self, ModuleError> {
-        let fields = Fields(bytes);
-        let mut building = Building { module: fields, ..Building::default() };
+        let fields = Fields::of_message(bytes);
         let (mut entry, mut has_program_shape, mut name) = (0, false, "");
+        let mut parts: Vec<(&[u8], usize)> = Vec::new();
         let mut reader = Reader::new(bytes);
         while let Some((field, value)) = next_field(&mut reader, offset)? {
             match (field, value) {
                 (1, Value::Bytes(bytes, _)) => name = std::str::from_utf8(bytes).unwrap_or(""),
-                (3, Value::Bytes(bytes, start)) => building.computation(bytes, offset + start)?,
+                (3, Value::Bytes(bytes, start)) => parts.push((bytes, offset + start)),
                 (4, Value::Bytes(..)) => has_program_shape = true,
                 (6, Value::Varint(id)) => entry = id as i64,
                 _ => {}
             }
         }
+        let building = Building::of(&parts)?;
         if !has_program_shape {
             return Err(ModuleError::NoProgramShape);
         }
         let Some(&entry) = building.by_id.get(&entry) else {
             return Err(ModuleError::NoEntry(entry));
         };
-        building.check_computation_names()?;
-        let by_name = building.sorted_names()?;
         let Building { computations, instructions, links, .. } = building;
+        let same_name = |name: &str| ModuleError::SameName(name.to_owned());
+        NamePlaces::of(computations.len(), |place| &*computations[place as usize].name)
+            .map_err(same_name)?;
+        let by_name =
+            NamePlaces::of(instructions.len(), |place| &*instructions[place as usize].name)
+                .map_err(same_name)?;
         let (entry, name) = (ComputationId(entry), sanitized(name));
         let is_elementwise = Vec::with_capacity(computations.len());
         let mut module = Self {
@@ -84,16 +90,26 @@ fn next_field<'a>(
     reader.next_field().map_err(moved)
 }
 
+/// Computations that are read at once.
+const COMPUTATIONS_AT_ONCE: usize = 1 << 12;
+/// Computations that one task reads.
+const COMPUTATIONS_PER_TASK: usize = 1 << 6;
+
 /// A module while it is read.
 #[derive(Default)]
 struct Building<'a> {
-    /// All of it, to tell what comes later from what is nowhere.
-    module: Fields<'a>,
     computations: Vec<Computation<'a>>,
     instructions: Vec<Instruction<'a>>,
     links: Vec<u32>,
     /// Places of the computations by id.
     by_id: HashMap<i64, u32, RandomState>,
+}
+
+/// A computation as the file has it.
+struct RawComputation<'a> {
+    name: &'a str,
+    root: i64,
+    instructions: Vec<RawInstruction<'a>>,
 }
 
 /// An instruction as the file has it.
@@ -104,57 +120,132 @@ struct RawInstruction<'a> {
     called: Vec<i64>,
 }
 
+/// A computation with its instructions; all places but those of called computations count from the
+/// first instruction, and from the first link.
+struct Connected<'a> {
+    computation: Computation<'a>,
+    instructions: Vec<Instruction<'a>>,
+    links: Vec<u32>,
+}
+
+/// The shapes of a task, each once.
+type Shapes<'a> = HashMap<&'a [u8], Arc<Shape>, RandomState>;
+
 impl<'a> Building<'a> {
-    fn computation(&mut self, bytes: &'a [u8], offset: usize) -> Result<(), ModuleError> {
-        let place = ComputationId(self.computations.len() as u32);
-        let (mut name, mut id, mut root) = ("", 0, 0);
-        let mut raw = Vec::new();
+    /// Reads the computations of a module, each given with where it starts. Of several faults the
+    /// first in the order of the file is told.
+    fn of(parts: &[(&'a [u8], usize)]) -> Result<Self, ModuleError> {
+        // Where a part cannot be read, that is told when its turn comes.
+        let ids: Vec<i64> =
+            parts.par_iter().map(|&(bytes, _)| Fields::of_message(bytes).int(5)).collect();
+        let mut building = Self::default();
+        let mut same_id = None;
+        for (place, &id) in ids.iter().enumerate() {
+            let first = *building.by_id.entry(id).or_insert(place as u32);
+            if first != place as u32 {
+                same_id = same_id.or(Some(place));
+            }
+        }
+        let parts = &parts[..same_id.map_or(parts.len(), |place| place + 1)];
+        for (number, batch) in parts.chunks(COMPUTATIONS_AT_ONCE).enumerate() {
+            let batch_first = number * COMPUTATIONS_AT_ONCE;
+            let connected: Vec<Vec<Result<Connected<'a>, ModuleError>>> = batch
+                .par_chunks(COMPUTATIONS_PER_TASK)
+                .enumerate()
+                .map(|(task, parts)| {
+                    let first = batch_first + task * COMPUTATIONS_PER_TASK;
+                    let mut shapes = Shapes::default();
+                    let read = |(place, &(bytes, offset)): (usize, &(&'a [u8], usize))| {
+                        let place = first + place;
+                        let raw = RawComputation::read(bytes, offset, place, &mut shapes)?;
+                        raw.connect(bytes, ids[place], place as u32, &building.by_id)
+                    };
+                    parts.iter().enumerate().map(read).collect()
+                })
+                .collect();
+            for connected in connected.into_iter().flatten() {
+                building.add(connected?);
+            }
+        }
+        match same_id {
+            Some(place) => Err(ModuleError::SameId(ids[place])),
+            None => Ok(building),
+        }
+    }
+
+    fn add(&mut self, connected: Connected<'a>) {
+        let Connected { mut computation, instructions, links } = connected;
+        let (first, first_link) = (self.instructions.len() as u32, self.links.len() as u32);
+        let moved = |range: &Range<u32>| range.start + first_link..range.end + first_link;
+        let place = self.computations.len() as u32;
+        computation.root.0 += first;
+        computation.instructions = first..first + instructions.len() as u32;
+        self.computations.push(computation);
+        self.links.extend(links);
+        for mut instruction in instructions {
+            let Instruction { operands, control_predecessors, called, .. } = &mut instruction;
+            for range in [operands, control_predecessors, called] {
+                *range = moved(range);
+            }
+            let Instruction { operands, control_predecessors, called, .. } = &instruction;
+            for range in [operands, control_predecessors] {
+                for link in &mut self.links[range.start as usize..range.end as usize] {
+                    *link += first;
+                }
+            }
+            // A fused computation belongs to a fusion; of several to the last.
+            if instruction.opcode == Opcode::Fusion
+                && let Some(&fused) = self.links[called.start as usize..called.end as usize].first()
+            {
+                let fusion = InstructionId(self.instructions.len() as u32);
+                self.computations[fused as usize].fusion = Some(fusion);
+            }
+            instruction.computation = ComputationId(place);
+            self.instructions.push(instruction);
+        }
+    }
+}
+
+impl<'a> RawComputation<'a> {
+    fn read(
+        bytes: &'a [u8],
+        offset: usize,
+        place: usize,
+        shapes: &mut Shapes<'a>,
+    ) -> Result<Self, ModuleError> {
+        let mut raw = Self { name: "", root: 0, instructions: Vec::new() };
         let mut reader = Reader::new(bytes);
         while let Some((field, value)) = next_field(&mut reader, offset)? {
             match (field, value) {
-                (1, Value::Bytes(bytes, _)) => name = std::str::from_utf8(bytes).unwrap_or(""),
+                (1, Value::Bytes(bytes, _)) => raw.name = std::str::from_utf8(bytes).unwrap_or(""),
                 (2, Value::Bytes(bytes, start)) => {
-                    raw.push(RawInstruction::read(bytes, offset + start, place)?);
+                    let place = ComputationId(place as u32);
+                    let start = offset + start;
+                    raw.instructions.push(RawInstruction::read(bytes, start, place, shapes)?);
                 }
-                (5, Value::Varint(value)) => id = value as i64,
-                (6, Value::Varint(value)) => root = value as i64,
+                (6, Value::Varint(value)) => raw.root = value as i64,
                 _ => {}
             }
         }
-        let first = self.instructions.len() as u32;
-        let places = self.connect(&mut raw, first)?;
-        let name = sanitized(name);
-        let Some(&root) = places.get(&root) else {
-            return Err(ModuleError::NoRoot(name.into_owned(), root));
-        };
-        let count = raw.len() as u32;
-        self.instructions.extend(raw.into_iter().map(|raw| raw.instruction));
-        self.note_fusions(first..first + count);
-        if self.by_id.insert(id, place.0).is_some() {
-            return Err(ModuleError::SameId(id));
-        }
-        self.computations.push(Computation {
-            name,
-            id,
-            root: InstructionId(root),
-            fields: Fields(bytes),
-            fusion: None,
-            instructions: first..first + count,
-        });
-        Ok(())
+        Ok(raw)
     }
 
-    /// Turns ids into places, and checks them.
+    /// Turns ids into places, and checks them; `computations` are the places of all computations.
     fn connect(
-        &mut self,
-        raw: &mut [RawInstruction<'a>],
-        first: u32,
-    ) -> Result<HashMap<i64, u32, RandomState>, ModuleError> {
-        let mut places = HashMap::with_capacity_and_hasher(raw.len(), RandomState::default());
+        self,
+        bytes: &'a [u8],
+        id: i64,
+        own_place: u32,
+        computations: &HashMap<i64, u32, RandomState>,
+    ) -> Result<Connected<'a>, ModuleError> {
+        let Self { name, root, instructions: mut raw } = self;
+        let mut places: HashMap<i64, u32, RandomState> =
+            HashMap::with_capacity_and_hasher(raw.len(), RandomState::default());
+        let mut links = Vec::new();
         for index in 0..raw.len() {
             let (before, rest) = raw.split_at_mut(index);
             let [raw, later @ ..] = rest else { break };
-            let place = first + before.len() as u32;
+            let place = before.len() as u32;
             let RawInstruction { instruction, operands, control_predecessors, called } = raw;
             let fault = |fault| ModuleError::Instruction(instruction.name.to_string(), fault);
             let expected = instruction.opcode.operand_count();
@@ -172,17 +263,12 @@ impl<'a> Building<'a> {
                     }
                 })
             };
-            let of_computation = |wanted: &i64| {
-                self.by_id.get(wanted).copied().ok_or_else(|| {
-                    let mut computations = self.module.messages(3);
-                    if computations.any(|computation| computation.int(5) == *wanted) {
-                        InstructionFault::LaterComputation(*wanted)
-                    } else {
-                        InstructionFault::Computation(*wanted)
-                    }
-                })
+            let of_computation = |wanted: &i64| match computations.get(wanted) {
+                Some(&place) if place < own_place => Ok(place),
+                Some(_) => Err(InstructionFault::LaterComputation(*wanted)),
+                None => Err(InstructionFault::Computation(*wanted)),
             };
-            let links = &mut self.links;
+            let links = &mut links;
             instruction.operands = append(links, operands, of_place).map_err(fault)?;
             instruction.control_predecessors =
                 append(links, control_predecessors, of_place).map_err(fault)?;
@@ -191,37 +277,20 @@ impl<'a> Building<'a> {
                 return Err(ModuleError::SameId(instruction.id));
             }
         }
-        Ok(places)
-    }
-
-    /// Tells fused computations which fusion they belong to; of several the last.
-    fn note_fusions(&mut self, range: Range<u32>) {
-        for place in range {
-            let instruction = &self.instructions[place as usize];
-            if instruction.opcode == Opcode::Fusion && !instruction.called.is_empty() {
-                let fused = self.links[instruction.called.start as usize];
-                self.computations[fused as usize].fusion = Some(InstructionId(place));
-            }
-        }
-    }
-
-    fn check_computation_names(&self) -> Result<(), ModuleError> {
-        let mut names: Vec<&str> = self.computations.iter().map(|item| &*item.name).collect();
-        names.sort_unstable();
-        match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(ModuleError::SameName(pair[0].to_owned())),
-            None => Ok(()),
-        }
-    }
-
-    fn sorted_names(&self) -> Result<Vec<u32>, ModuleError> {
-        let name = |place: &u32| &*self.instructions[*place as usize].name;
-        let mut by_name: Vec<u32> = (0..self.instructions.len() as u32).collect();
-        by_name.sort_unstable_by(|a, b| name(a).cmp(name(b)));
-        match by_name.windows(2).find(|pair| name(&pair[0]) == name(&pair[1])) {
-            Some(pair) => Err(ModuleError::SameName(name(&pair[0]).to_owned())),
-            None => Ok(by_name),
-        }
+        let name = sanitized(name);
+        let Some(&root) = places.get(&root) else {
+            return Err(ModuleError::NoRoot(name.into_owned(), root));
+        };
+        let computation = Computation {
+            name,
+            id,
+            root: InstructionId(root),
+            fields: Fields::of_message(bytes),
+            fusion: None,
+            instructions: 0..0,
+        };
+        let instructions = raw.into_iter().map(|raw| raw.instruction).collect();
+        Ok(Connected { computation, instructions, links })
     }
 }
 
@@ -242,13 +311,16 @@ impl<'a> RawInstruction<'a> {
         bytes: &'a [u8],
         offset: usize,
         computation: ComputationId,
+        shapes: &mut Shapes<'a>,
     ) -> Result<Self, ModuleError> {
         let (mut name, mut opcode, mut id) = ("", &[][..], 0);
         let mut shape: &[u8] = &[];
         let (mut operands, mut control_predecessors, mut called) =
             (Vec::new(), Vec::new(), Vec::new());
+        let mut present = Present::NONE;
         let mut reader = Reader::new(bytes);
         while let Some((field, value)) = next_field(&mut reader, offset)? {
+            present.note(field);
             match (field, value) {
                 (1, Value::Bytes(bytes, _)) => name = std::str::from_utf8(bytes).unwrap_or(""),
                 (2, Value::Bytes(bytes, _)) => opcode = bytes,
@@ -268,14 +340,22 @@ impl<'a> RawInstruction<'a> {
             let opcode = String::from_utf8_lossy(opcode).into_owned();
             return Err(fault(InstructionFault::Opcode(opcode)));
         };
-        let shape = Shape::read(Fields(shape)).ok_or_else(|| fault(InstructionFault::Shape))?;
+        let shape = match shapes.get(shape) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let read = Shape::read(Fields::of_message(shape));
+                let read = Arc::new(read.ok_or_else(|| fault(InstructionFault::Shape))?);
+                shapes.insert(shape, Arc::clone(&read));
+                read
+            }
+        };
         let instruction = Instruction {
             name: sanitized(name),
             opcode,
             id,
             shape,
             computation,
-            fields: Fields(bytes),
+            fields: Fields::seen(bytes, present),
             operands: 0..0,
             control_predecessors: 0..0,
             called: 0..0,

@@ -98,7 +98,7 @@ impl Values {
     fn read(literal: Fields<'_>, element_type: PrimitiveType) -> Self {
         let (field, storage) = storage(element_type);
         let mut bits = Vec::new();
-        let mut reader = Reader::new(literal.0);
+        let mut reader = Reader::new(literal.serialized());
         while let Ok(Some((number, value))) = reader.next_field() {
             if number != field {
                 continue;

@@ -10,10 +10,16 @@ use crate::hlo::opcode::Opcode;
 use crate::hlo::order::{computation_order, post_order};
 use crate::hlo::shape::{Shape, join_ints, push_int, write_separator};
 use foldhash::fast::RandomState;
+use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// Names of `HloInputOutputAliasProto`'s kinds.
 const ALIAS_KINDS: [&str; 3] = ["undefined-alias", "may-alias", "must-alias"];
+
+/// Computations that are written at once, beside the text that is there.
+const COMPUTATIONS_AT_ONCE: usize = 1 << 11;
+/// Computations that one task writes.
+const COMPUTATIONS_PER_TASK: usize = 1 << 5;
 
 /// The module as text.
 pub fn module_text(module: &Module<'_>, options: TextOptions) -> String {
@@ -23,19 +29,25 @@ pub fn module_text(module: &Module<'_>, options: TextOptions) -> String {
     write_header(module, frames.as_ref(), &mut out);
     let schedule = schedule_of(module);
     let hidden = wrapped_computations(module);
-    for id in computation_order(module) {
-        if hidden.get(id.0 as usize) == Some(&true) {
-            continue;
+    let shown = |id: &ComputationId| hidden.get(id.0 as usize) != Some(&true);
+    let order: Vec<ComputationId> = computation_order(module).into_iter().filter(shown).collect();
+    let write = |ids: &[ComputationId]| {
+        let mut out = String::new();
+        for &id in ids {
+            if id == module.entry {
+                out.push_str("ENTRY ");
+            }
+            match schedule.get(&module.computation(id).id) {
+                Some(order) => printer.computation(id, order, &mut out),
+                None => printer.computation(id, &post_order(module, id), &mut out),
+            }
+            out.push_str("\n\n");
         }
-        if id == module.entry {
-            out.push_str("ENTRY ");
-        }
-        let scheduled = schedule.get(&module.computation(id).id);
-        match scheduled {
-            Some(order) => printer.computation(id, order, &mut out),
-            None => printer.computation(id, &post_order(module, id), &mut out),
-        }
-        out.push_str("\n\n");
+        out
+    };
+    for batch in order.chunks(COMPUTATIONS_AT_ONCE) {
+        let texts: Vec<String> = batch.par_chunks(COMPUTATIONS_PER_TASK).map(write).collect();
+        out.extend(texts);
     }
     out
 }

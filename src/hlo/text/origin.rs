@@ -99,7 +99,7 @@ mod tests {
             write::bytes_field(&mut origin, 1, &element);
         }
         let mut text = String::new();
-        write_origin(Fields(&origin), &mut text);
+        write_origin(Fields::of_message(&origin), &mut text);
         text
     }
 
