@@ -4,6 +4,7 @@
 
 mod combine;
 mod db_builder;
+pub mod dcn;
 mod event_ops;
 pub mod facts;
 mod framework_ops;

@@ -22,6 +22,7 @@
 //! ```
 
 use super::nlohmann_json::{write_boolean, write_number, write_string};
+use super::number::fixed;
 use std::collections::BTreeMap;
 
 /// A table while it is filled.
@@ -89,6 +90,11 @@ impl DataTable {
         self.rows.extend_from_slice(b",\"v\":");
         write_number(&mut self.rows, value);
         self.rows.push(b'}');
+    }
+
+    /// A cell with a number of bytes, shown in the unit that fits (`AddBytesCell`).
+    pub fn bytes(&mut self, bytes: u64) {
+        self.formatted_number(bytes as f64, &human_bytes(bytes as i64));
     }
 
     /// A cell with a text.
@@ -168,9 +174,32 @@ fn write_properties<'a>(
     out.push(b'}');
 }
 
+/// `1000B`, `1.5K`, `42.00M`: XProf's `convertBytesToHumanReadableFormat`.
+fn human_bytes(bytes: i64) -> String {
+    const UNITS: [char; 6] = ['K', 'M', 'G', 'T', 'P', 'E'];
+    let Some(mut rest) = bytes.checked_abs() else { return "-8E".to_owned() };
+    let sign = if bytes < 0 { "-" } else { "" };
+    if rest < 1024 {
+        return format!("{sign}{rest}B");
+    }
+    let mut unit = 0;
+    while rest >= 1024 * 1024 {
+        rest /= 1024;
+        unit += 1;
+    }
+    let decimals = if unit == 0 { 1 } else { 2 };
+    format!("{sign}{}{}", fixed(rest as f64 / 1024.0, decimals), UNITS[unit])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_in_the_unit_that_fits() {
+        let shown = [0, 1023, 1024, 1536, 44_040_192, i64::MAX, -3072, i64::MIN].map(human_bytes);
+        assert_eq!(shown, ["0B", "1023B", "1.0K", "1.5K", "42.00M", "8.00E", "-3.0K", "-8E"]);
+    }
 
     #[test]
     fn keys_are_sorted() {

@@ -174,7 +174,7 @@ impl Encoded {
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let level = if bytes.len() < LARGE { 9 } else { 2 };
-    super::gzip::gzip(bytes, level)
+    crate::render::gzip::gzip(bytes, level)
 }
 
 fn zstd(bytes: &[u8]) -> Vec<u8> {

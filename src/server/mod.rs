@@ -8,7 +8,6 @@ mod access_log;
 pub mod cache;
 pub mod compress;
 mod content_tag;
-mod gzip;
 mod handlers;
 pub mod http1;
 pub mod pool;

@@ -10,6 +10,7 @@ mod hosts;
 mod inference_profile;
 mod input_pipeline_analyzer;
 mod kernel_stats;
+mod megascale_stats;
 mod memory_profile;
 mod memory_viewer;
 mod modules;

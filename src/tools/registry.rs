@@ -4,9 +4,10 @@ use super::inference_profile;
 use super::trace_viewer;
 use super::{Answer, Profiles, Request, ToolError};
 use super::{framework_op_stats, graph_viewer, hlo_stats, input_pipeline_analyzer, kernel_stats};
-use super::{memory_profile, memory_viewer};
+use super::{megascale_stats, memory_profile, memory_viewer};
 use super::{op_profile, overview_page, pod_viewer, roofline_model, smart_suggestion};
 use crate::hlo;
+use crate::opstats::dcn;
 use crate::session::Session;
 use crate::tools::ProfileError;
 use crate::xplane::Space;
@@ -94,7 +95,7 @@ pub const TOOLS: &[Tool] = {
         tool_row("framework_op_stats", Always, EachAndAll, Some(framework_op_stats::answer)),
         tool_row("hlo_stats", Always, Each, Some(hlo_stats::answer)),
         tool_row("inference_profile", Never, Each, Some(inference_profile::answer)),
-        tool_row("megascale_stats", Megascale, EachAndAll, None),
+        tool_row("megascale_stats", Megascale, EachAndAll, Some(megascale_stats::answer)),
         tool_row("kernel_utilization", CounterValue, Each, None),
         tool_row("smart_suggestion", Never, AllOnly, Some(smart_suggestion::answer)),
         tool_row("utilization_viewer", CounterValue, Each, None),
@@ -134,10 +135,7 @@ fn is_offered(offered: Offered, space: &Space) -> bool {
         Offered::Never => false,
         Offered::GpuPlane => space.planes().any(|plane| plane.name().starts_with("/device:GPU:")),
         Offered::HloProto => hlo::has_hlo_proto_stat(space),
-        Offered::Megascale => space.plane_named("/host:CPU").is_some_and(|plane| {
-            let mut events = plane.event_metadata().iter(space);
-            events.any(|event| event.name().starts_with("MegaScale:"))
-        }),
+        Offered::Megascale => dcn::has_collectives(space),
         Offered::CounterValue => has_counter_value(space),
     }
 }

@@ -10,6 +10,7 @@
 
 pub mod export;
 pub mod legacy;
+pub mod megascale;
 pub mod options;
 
 mod flow;

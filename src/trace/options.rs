@@ -99,7 +99,7 @@ impl TraceOptions {
 }
 
 /// XProf's `_get_bool_arg`: only `true`, in any case, is true.
-fn is_true(value: Option<&str>) -> bool {
+pub fn is_true(value: Option<&str>) -> bool {
     value.is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 

@@ -18,6 +18,7 @@ pub const REPLICA_GROUPS: u32 = 49;
 pub const FEATURE_GROUP_COUNT: u32 = 50;
 pub const BATCH_GROUP_COUNT: u32 = 58;
 pub const CHANNEL_ID: u32 = 26;
+pub const FRONTEND_ATTRIBUTES: u32 = 68;
 pub const USE_GLOBAL_DEVICE_IDS: u32 = 71;
 pub const COLLECTIVE_DEVICE_LIST: u32 = 87;
 pub const ORIGINAL_VALUE: u32 = 88;

@@ -15,8 +15,6 @@ use crate::hlo::module::{InstructionId, field};
 use crate::hlo::opcode::Opcode as O;
 use crate::hlo::shape::{PrimitiveType, Shape, join_ints, push_int};
 
-const FRONTEND_ATTRIBUTES: u32 = 68;
-
 /// `API_VERSION_ORIGINAL`, which goes without saying.
 const API_VERSION_ORIGINAL: i64 = 1;
 
@@ -43,7 +41,7 @@ impl Printer<'_, '_> {
     /// Whether the attributes that frontends set were written with the wrapped instruction.
     fn has_wrapped_frontend_attributes(self, id: InstructionId) -> bool {
         let module = self.module;
-        let frontend = |id| module.instruction(id).fields.bytes(FRONTEND_ATTRIBUTES);
+        let frontend = |id| module.instruction(id).fields.bytes(field::FRONTEND_ATTRIBUTES);
         module.instruction(id).opcode == O::AsyncStart
             && module.sugared_async(id).is_some_and(|wrapped| frontend(wrapped) == frontend(id))
     }
@@ -121,8 +119,8 @@ impl Printer<'_, '_> {
             out.push_str("sharding=");
             sharding::write(sharding, self.options.metadata, out);
         }
-        if fields.has(FRONTEND_ATTRIBUTES) && !self.has_wrapped_frontend_attributes(id) {
-            write_frontend_attributes(fields.message(FRONTEND_ATTRIBUTES), attributes);
+        if fields.has(field::FRONTEND_ATTRIBUTES) && !self.has_wrapped_frontend_attributes(id) {
+            write_frontend_attributes(fields.message(field::FRONTEND_ATTRIBUTES), attributes);
         }
         let predecessors = self.module.control_predecessors(id);
         if self.options.control_predecessors && predecessors.len() > 0 {

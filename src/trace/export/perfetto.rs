@@ -4,6 +4,9 @@
 //! Slices of one Perfetto track have to nest. Where the events of a thread overlap without nesting, those
 //! that do not fit go to further tracks of the same name, as few as will do.
 
+use crate::render::perfetto::{
+    self, COUNTER, FIRST_PACKET, NEEDS_INTERNED, SLICE_BEGIN, SLICE_END, field,
+};
 use crate::trace::index::Place;
 use crate::trace::rows::{HostPart, Row, events_in_order, merged_devices, rows};
 use crate::trace::select::Chosen;
@@ -13,48 +16,10 @@ use crate::xplane::StatValue;
 use std::collections::HashMap;
 use std::io;
 
-/// Field numbers of `TracePacket` and of what is in it.
-mod field {
-    pub const PACKET: u32 = 1;
-    pub const TIMESTAMP: u32 = 8;
-    pub const SEQUENCE: u32 = 10;
-    pub const TRACK_EVENT: u32 = 11;
-    pub const INTERNED: u32 = 12;
-    pub const SEQUENCE_FLAGS: u32 = 13;
-    pub const TRACK_DESCRIPTOR: u32 = 60;
-    /// `TrackDescriptor`
-    pub mod track {
-        pub const UUID: u32 = 1;
-        pub const NAME: u32 = 2;
-        pub const PROCESS: u32 = 3;
-        pub const PARENT: u32 = 5;
-        pub const COUNTER: u32 = 8;
-    }
-    /// `TrackEvent`
-    pub mod event {
-        pub const ANNOTATION: u32 = 4;
-        pub const TYPE: u32 = 9;
-        pub const NAME_ID: u32 = 10;
-        pub const TRACK: u32 = 11;
-        pub const COUNTER_VALUE: u32 = 30;
-        pub const COUNTER_DOUBLE: u32 = 44;
-        pub const FLOW: u32 = 47;
-    }
-}
-
-const SLICE_BEGIN: u64 = 1;
-const SLICE_END: u64 = 2;
-const COUNTER: u64 = 4;
-
-/// Incremental state is cleared, and interned data is needed.
-const FIRST_PACKET: u64 = 3;
-const NEEDS_INTERNED: u64 = 2;
-
 /// Bytes that are handed on at once.
 const BUFFER: usize = 1 << 20;
 
-/// Picoseconds in a nanosecond, which is what Perfetto counts.
-const PS_PER_NS: u64 = 1000;
+const PS_PER_NS: u64 = perfetto::PS_PER_NS as u64;
 
 /// Writes the trace.
 pub fn write(hosts: &[HostPart<'_>], out: &mut dyn io::Write) -> io::Result<()> {
@@ -200,10 +165,10 @@ impl Writer<'_> {
             varint_field(packet, field::SEQUENCE_FLAGS, NEEDS_INTERNED);
             if is_new {
                 let mut entry = Vec::new();
-                varint_field(&mut entry, 1, name_id);
-                bytes_field(&mut entry, 2, name.as_bytes());
+                varint_field(&mut entry, field::interned::ID, name_id);
+                bytes_field(&mut entry, field::interned::TEXT, name.as_bytes());
                 let mut interned = Vec::new();
-                bytes_field(&mut interned, 2, &entry);
+                bytes_field(&mut interned, field::interned::EVENT_NAME, &entry);
                 bytes_field(packet, field::INTERNED, &interned);
             }
             bytes_field(packet, field::TRACK_EVENT, &slice);
@@ -264,13 +229,17 @@ impl Writer<'_> {
 fn annotate(slice: &mut Vec<u8>, name: &str, value: StatValue<'_>) {
     let mut annotation = Vec::with_capacity(name.len() + 24);
     match value {
-        StatValue::Uint(value) => varint_field(&mut annotation, 3, value),
-        StatValue::Int(value) => varint_field(&mut annotation, 4, value as u64),
-        StatValue::Double(value) => double_field(&mut annotation, 5, value),
-        StatValue::Str(text) => bytes_field(&mut annotation, 6, text.as_bytes()),
-        StatValue::Bytes(text) => bytes_field(&mut annotation, 6, text),
+        StatValue::Uint(value) => varint_field(&mut annotation, field::annotation::UINT, value),
+        StatValue::Int(value) => {
+            varint_field(&mut annotation, field::annotation::INT, value as u64)
+        }
+        StatValue::Double(value) => double_field(&mut annotation, field::annotation::DOUBLE, value),
+        StatValue::Str(text) => {
+            bytes_field(&mut annotation, field::annotation::TEXT, text.as_bytes())
+        }
+        StatValue::Bytes(text) => bytes_field(&mut annotation, field::annotation::TEXT, text),
         StatValue::NotSet | StatValue::Ref(_) => return,
     }
-    bytes_field(&mut annotation, 10, name.as_bytes());
+    bytes_field(&mut annotation, field::annotation::NAME, name.as_bytes());
     bytes_field(slice, field::event::ANNOTATION, &annotation);
 }

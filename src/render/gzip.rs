@@ -14,7 +14,7 @@ const WINDOW_BYTES: usize = 32 << 10;
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
 /// Compresses `text` at a level from 1 (fast) to 9 (small).
-pub(super) fn gzip(text: &[u8], level: u32) -> Vec<u8> {
+pub fn gzip(text: &[u8], level: u32) -> Vec<u8> {
     let blocks = text.len().div_ceil(BLOCK_BYTES).max(1);
     let pieces: Vec<(Vec<u8>, Crc)> = (0..blocks)
         .into_par_iter()
