@@ -12,6 +12,7 @@ pub fn apply(names: &str, body: Vec<u8>) -> Vec<u8> {
         "stack-frames" => sort_stack_frames(&body),
         "counter-order" => sort_counters(&body),
         "graph" => sort_graph(&body),
+        "collectives" => sort_collectives(&body),
         other => panic!("no such rule: {other}"),
     })
 }
@@ -44,6 +45,14 @@ fn rename_flow_ids(body: &[u8]) -> Vec<u8> {
     }
     out.extend_from_slice(&body[done..]);
     out
+}
+
+/// The collectives of `megascale_stats` come in hash order: their rows are sorted as bytes.
+fn sort_collectives(body: &[u8]) -> Vec<u8> {
+    match find(body, b"{\"id\":\"rendezvous_name\",") {
+        Some(_) => replace_elements(body, b"\"rows\":[", |rows| rows.sort_unstable()),
+        None => body.to_vec(),
+    }
 }
 
 /// The stack frame table is written in hash order: its entries are sorted as bytes.

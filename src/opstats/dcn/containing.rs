@@ -4,60 +4,45 @@
 //! without walking over those that end too early, in whatever order ops and modules come.
 
 use crate::timeline::timespan::Timespan;
-use crate::xplane::{Event, EventMetadata, Line};
 
-/// When an event ran.
-pub(super) fn span(line: &Line<'_>, event: &Event<'_>) -> Timespan {
-    Timespan::on_line(line.timestamp_ns(), event.offset_ps, event.duration_ps)
-}
-
-/// The events of a line, to be asked in turn.
-pub(super) struct Containing<'a> {
-    line: Option<Line<'a>>,
+/// Spans of time, to be asked in turn.
+pub(super) struct Containing {
+    count: usize,
     current: Option<usize>,
-    /// Latest begin and latest end of the events below each node of a binary tree; node 1 is the
-    /// root, the second half are the events.
+    /// Latest begin and latest end of the spans below each node of a binary tree; node 1 is the
+    /// root, the second half are the spans.
     latest: Vec<(u64, u64)>,
 }
 
-impl<'a> Containing<'a> {
-    /// Over the events of a line; without a line nothing is found.
-    pub fn of(line: Option<Line<'a>>) -> Self {
-        let spans = line.iter().flat_map(|line| line.events().map(|event| span(line, &event)));
-        let spans: Vec<Timespan> = spans.collect();
+impl Containing {
+    /// Over spans in the order in which XProf walks them.
+    pub fn new(spans: &[Timespan]) -> Self {
         let width = spans.len().next_power_of_two();
         let mut latest = vec![(0, 0); width * 2];
-        for (leaf, span) in latest[width..].iter_mut().zip(&spans) {
+        for (leaf, span) in latest[width..].iter_mut().zip(spans) {
             *leaf = (span.begin_ps, span.end_ps());
         }
         for node in (1..width).rev() {
             let [left, right] = [latest[node * 2], latest[node * 2 + 1]];
             latest[node] = (left.0.max(right.0), left.1.max(right.1));
         }
-        Self { line, current: None, latest }
+        Self { count: spans.len(), current: None, latest }
     }
 
-    /// The event that contains a span, as XProf finds it: the one found last, else the first of
-    /// those after it, unless one begins after the span before.
-    pub fn find(&mut self, span: Timespan) -> Option<EventMetadata<'a>> {
-        let line = self.line?;
-        let mut at = match self.current {
-            Some(current) if self.span(current).includes(span) => return self.metadata(current),
-            Some(current) => current + 1,
-            None => 0,
+    /// The place of the span that contains another, as XProf finds it: the one found last, else the first after
+    /// it that does not end before the span, if it contains it. What is found is remembered.
+    pub fn find(&mut self, span: Timespan) -> Option<usize> {
+        let next = match self.current {
+            Some(current) if self.span(current).includes(span) => return Some(current),
+            current => current.map_or(0, |current| current + 1),
         };
-        while let Some(next) = self.first_that_ends_or_begins(at, span, line.event_count()) {
-            let found = self.span(next);
-            if found.begin_ps > span.end_ps() {
-                break;
-            }
-            self.current = Some(next);
-            if found.includes(span) {
-                return self.metadata(next);
-            }
-            at = next + 1;
+        let next = self.first_that_ends_or_begins(next, span)?;
+        let found = self.span(next);
+        if found.begin_ps > span.end_ps() {
+            return None;
         }
-        None
+        self.current = Some(next);
+        found.includes(span).then_some(next)
     }
 
     fn span(&self, place: usize) -> Timespan {
@@ -65,23 +50,10 @@ impl<'a> Containing<'a> {
         Timespan { begin_ps, duration_ps: end_ps.wrapping_sub(begin_ps) }
     }
 
-    fn metadata(&self, place: usize) -> Option<EventMetadata<'a>> {
-        let line = self.line?;
-        let plane = line.plane();
-        let index = line.event_metadata_indexes()[place];
-        let table = plane.event_metadata();
-        ((index as usize) < table.len()).then(|| table.at(plane.space(), index))
-    }
-
-    /// The first event from a place on that ends after the begin of a span or begins after its end.
-    fn first_that_ends_or_begins(
-        &self,
-        from: usize,
-        span: Timespan,
-        count: usize,
-    ) -> Option<usize> {
+    /// The first span from a place on that ends after the begin of a span or begins after its end.
+    fn first_that_ends_or_begins(&self, from: usize, span: Timespan) -> Option<usize> {
         let width = self.latest.len() / 2;
-        if from >= count {
+        if from >= self.count {
             return None;
         }
         let is_wanted = |node: usize| {
@@ -105,6 +77,50 @@ impl<'a> Containing<'a> {
                 node += 1;
             }
         }
-        Some(node - width).filter(|&place| place < count)
+        Some(node - width).filter(|&place| place < self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What XProf walks over for each op.
+    fn walk(modules: &[Timespan], current: &mut Option<usize>, op: Timespan) -> Option<usize> {
+        if let Some(found) = current.filter(|&found| modules[found].includes(op)) {
+            return Some(found);
+        }
+        for place in current.map_or(0, |current| current + 1)..modules.len() {
+            if modules[place].begin_ps > op.end_ps() {
+                break;
+            }
+            if modules[place].end_ps() >= op.begin_ps {
+                *current = Some(place);
+                return current.filter(|&found| modules[found].includes(op));
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn the_same_modules_are_found_in_any_order() {
+        let mut seed = 7_u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % below
+        };
+        for count in [0, 1, 5, 40] {
+            let mut span = |longest, latest| Timespan {
+                begin_ps: random(latest),
+                duration_ps: random(longest),
+            };
+            let modules: Vec<Timespan> = (0..count).map(|_| span(9, 50)).collect();
+            let mut containing = Containing::new(&modules);
+            let mut current = None;
+            for _ in 0..500 {
+                let op = span(3, 60);
+                assert_eq!(containing.find(op), walk(&modules, &mut current, op));
+            }
+        }
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct Transfer {
     /// 0 where there is none.
     pub channel_id: i64,
     pub rendezvous: Option<String>,
-    pub transfer_type: Option<String>,
+    pub kind: Option<String>,
     pub bytes: i64,
 }
 
@@ -37,7 +37,7 @@ impl Transfer {
             opcode: instruction.opcode,
             channel_id: instruction.fields.int(field::CHANNEL_ID).max(0),
             rendezvous: attribute(RENDEZVOUS),
-            transfer_type: attribute(TRANSFER_TYPE),
+            kind: attribute(TRANSFER_TYPE),
             bytes: bytes(&instruction.shape),
         }
     }

@@ -11,11 +11,9 @@ mod tracker;
 
 use super::units::safe_divide;
 use crate::hlo::{Modules, Programs};
-use crate::xplane::Space;
-use crate::xplane::schema::{
-    HOST_THREADS_PLANE, StatType, XLA_MODULE_LINE, XLA_OP_LINE, is_tensor_core_plane,
-};
-use crate::xplane::{Plane, StatValue};
+use crate::timeline::timespan::Timespan;
+use crate::xplane::schema::{HOST_THREADS_PLANE, StatType, XLA_MODULE_LINE, XLA_OP_LINE};
+use crate::xplane::{Event, Line, NO_METADATA, Plane, Space, StatValue};
 use containing::Containing;
 use std::collections::BTreeMap;
 use tracker::Tracker;
@@ -93,27 +91,37 @@ pub fn has_collectives(space: &Space) -> bool {
 
 /// The collectives of a host.
 pub fn of_host(space: &Space, programs: &Programs) -> Collectives {
-    let Some(core) = space.plane_named(FIRST_CORE_PLANE).filter(|_| has_core(space)) else {
+    let Some(core) = space.plane_named(FIRST_CORE_PLANE) else { return Collectives::new() };
+    let Some(runs) = core.lines().find(|line| line.name() == XLA_MODULE_LINE) else {
         return Collectives::new();
     };
     let modules = Modules::of_programs(programs);
     let mut tracker = Tracker::new(programs, &modules);
     let transfers = transfer_ops(&core);
-    let module_line = core.lines().find(|line| line.name() == XLA_MODULE_LINE);
-    let mut containing = Containing::of(module_line);
+    let spans: Vec<Timespan> = runs.events().map(|run| span(&runs, &run)).collect();
+    let mut containing = Containing::new(&spans);
     for line in core.lines().filter(|line| line.name() == XLA_OP_LINE) {
         for event in line.events() {
-            let span = containing::span(&line, &event);
             // Looked up for each op: what is found depends on what was looked up before.
-            let Some(module) = containing.find(span) else { continue };
-            let metadata = event.metadata_index();
-            if transfers.get(metadata as usize) == Some(&true) {
-                let op = core.event_metadata().at(space, metadata);
+            let Some(run) = containing.find(span(&line, &event)) else { continue };
+            let op = event.metadata_index();
+            if transfers.get(op as usize) != Some(&true) {
+                continue;
+            }
+            let module = runs.event_metadata_indexes()[run];
+            if module != NO_METADATA {
+                let table = core.event_metadata();
+                let (module, op) = (table.at(space, module), table.at(space, op));
                 tracker.visit(module.name(), &op, &line, &event);
             }
         }
     }
     tracker.finish()
+}
+
+/// When an event ran.
+fn span(line: &Line<'_>, event: &Event<'_>) -> Timespan {
+    Timespan::on_line(line.timestamp_ns(), event.offset_ps, event.duration_ps)
 }
 
 /// The collectives of several hosts together.
@@ -133,10 +141,6 @@ pub fn combine(hosts: impl IntoIterator<Item = Collectives>) -> Collectives {
     }
     all.values_mut().for_each(CollectiveSummary::divide);
     all
-}
-
-fn has_core(space: &Space) -> bool {
-    space.planes().any(|plane| is_tensor_core_plane(plane.name()))
 }
 
 /// Which event metadata of a plane, by place, are sends to and receives from the host.

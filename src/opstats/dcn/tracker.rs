@@ -67,7 +67,9 @@ impl<'a> Tracker<'a> {
             Transfer::find(self.modules.module(program.program_id)?, op.display_name())
         });
         let Some(transfer) = found else { return };
-        if let Some(name) = &transfer.rendezvous {
+        if let Some(name) = &transfer.rendezvous
+            && self.rendezvous_of_channel.get(&transfer.channel_id) != Some(name)
+        {
             self.rendezvous_of_channel.insert(transfer.channel_id, name.clone());
         }
         let name = match &transfer.rendezvous {
@@ -91,10 +93,10 @@ impl<'a> Tracker<'a> {
         match transfer.opcode {
             Opcode::Send => {
                 open.start_ns = start_ns as u64;
-                open.transfer_type = transfer.transfer_type.clone().unwrap_or_default();
+                open.transfer_type = transfer.kind.clone().unwrap_or_default();
                 open.transfers_before_ns = self.transfers_ns;
                 open.stall_ns = wrapping_u64(duration_ns);
-                open.send_op = op.display_name().to_owned();
+                op.display_name().clone_into(&mut open.send_op);
                 open.send_ps = duration_ps;
                 open.group_size = match self.group_sizes.get(name) {
                     Some(&size) => size,
@@ -114,7 +116,7 @@ impl<'a> Tracker<'a> {
                     add_run(summary, open, start_ns as u64, end_ns as u64, self.transfers_ns);
                     summary.bytes =
                         bytes_sent(&open.transfer_type, transfer.bytes, open.group_size);
-                    summary.recv_op = op.display_name().to_owned();
+                    op.display_name().clone_into(&mut summary.recv_op);
                 }
             }
             _ => {}
@@ -165,7 +167,7 @@ fn group_size(core: Plane<'_>, op: &EventMetadata<'_>) -> i32 {
     };
     let stat = op.stats().find(|stat| stat.metadata_id == kind.id());
     let Some(StatValue::Bytes(info)) = stat.map(|stat| stat.value) else { return 0 };
-    let info = Fields(info);
+    let info = Fields::of_message(info);
     if info.has(ONE_TO_ONE_GROUPS) {
         return 1;
     }

@@ -231,11 +231,11 @@ fn annotate(slice: &mut Vec<u8>, name: &str, value: StatValue<'_>) {
     match value {
         StatValue::Uint(value) => varint_field(&mut annotation, field::annotation::UINT, value),
         StatValue::Int(value) => {
-            varint_field(&mut annotation, field::annotation::INT, value as u64)
+            varint_field(&mut annotation, field::annotation::INT, value as u64);
         }
         StatValue::Double(value) => double_field(&mut annotation, field::annotation::DOUBLE, value),
         StatValue::Str(text) => {
-            bytes_field(&mut annotation, field::annotation::TEXT, text.as_bytes())
+            bytes_field(&mut annotation, field::annotation::TEXT, text.as_bytes());
         }
         StatValue::Bytes(text) => bytes_field(&mut annotation, field::annotation::TEXT, text),
         StatValue::NotSet | StatValue::Ref(_) => return,

@@ -250,7 +250,9 @@ impl<'a> Writer<'a> {
                 let name_id = self.interned.id(EVENT_NAME, &group.name);
                 arguments.push(("description", Argument::Text(GROUP_DESCRIPTION)));
                 arguments.push(("hidden_events", Argument::Text(&group.names)));
-                arguments.iter().for_each(|argument| self.interned.argument(*argument, body));
+                for &argument in &*arguments {
+                    self.interned.argument(argument, body);
+                }
                 name_id
             }
             Origin::File { line, event: place } => {
@@ -315,7 +317,9 @@ impl<'a> Writer<'a> {
         let are_few = own.len().max(shared.names.len()) <= FEW_ARGUMENTS;
         if shared.is_plain && are_few && own.iter().enumerate().all(is_new) {
             body.extend_from_slice(&shared.bytes);
-            own.iter().for_each(|argument| interned.argument(*argument, body));
+            for &argument in &*own {
+                interned.argument(argument, body);
+            }
             return;
         }
         own.splice(..0, file.shared_arguments());
