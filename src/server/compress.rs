@@ -1,13 +1,14 @@
 //! Content encodings: which one a client gets, and bytes that are compressed at most once.
 //!
 //! XProf compresses every answer with gzip level 9, on every request. Here an answer is compressed
-//! once, in what the client takes, at a level that depends on its size: with zstd fewer bytes on the
-//! wire than XProf for answers of common size, with gzip about as many (within 3 %), and never seconds
-//! of work for huge ones. Brotli is there for what was compressed when the program was built.
+//! once, in what the client takes, at a level that depends on its size: no more bytes on the wire than
+//! XProf sends for answers of common size, and never seconds of work for huge ones. Brotli is there for
+//! what was compressed when the program was built.
 
 use std::borrow::Cow;
 use std::io::Write;
 use std::sync::OnceLock;
+use zstd::zstd_safe::CParameter;
 
 /// A content encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,9 @@ const SMALLEST_COMPRESSED: usize = 256;
 /// From this size on, in bytes, speed counts more than size: such an answer is looked at on the
 /// same machine or over a fast link.
 const LARGE: usize = 10 << 20;
+
+/// Below this, in bytes, gzip makes an answer smaller than zstd does.
+const SMALL: usize = 64 << 10;
 
 impl Encoding {
     /// The name in `Content-Encoding`; the identity has none.
@@ -156,14 +160,14 @@ impl Encoded {
         }
     }
 
-    /// Best first, for a client without preferences: the Brotli that is part of the program, or
-    /// zstd, which is as small at a fraction of the time. A client that names Brotli beside gzip but
+    /// Best first, for a client without preferences: the Brotli that is part of the program, or zstd,
+    /// which is as small at a fraction of the time, or gzip for what is short. A client that names Brotli beside gzip but
     /// not zstd is no current browser, and there are HTTP libraries that name Brotli without the
     /// means to decode it: gzip is what all of them read.
     fn preferred_encodings(&self, accepted: &str) -> &'static [Encoding] {
         use Encoding::{Brotli, Gzip, Zstd};
         if self.built_in.is_none() {
-            &[Zstd, Gzip]
+            if self.len() < SMALL { &[Gzip, Zstd] } else { &[Zstd, Gzip] }
         } else if quality(accepted, Zstd) > 0 {
             &[Brotli, Zstd, Gzip]
         } else {
@@ -173,24 +177,28 @@ impl Encoded {
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let level = if bytes.len() < LARGE { 9 } else { 2 };
+    // Level 8 of zlib-rs is smaller than its 9, and than that of zlib.
+    let level = if bytes.len() < LARGE { 8 } else { 2 };
     crate::render::gzip::gzip(bytes, level)
 }
 
 fn zstd(bytes: &[u8]) -> Vec<u8> {
-    if bytes.len() < LARGE {
-        // The lowest level that stays below gzip's best.
-        return zstd::bulk::compress(bytes, 6).unwrap_or_default();
-    }
+    /// Bytes of text that a thread takes at a time.
+    const JOB_BYTES: u32 = 2 << 20;
+    // The lowest level that stays below gzip's best.
+    let level = if bytes.len() < LARGE { 6 } else { 3 };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(4);
     let compress = || -> std::io::Result<Vec<u8>> {
-        let mut encoder = zstd::Encoder::new(Vec::with_capacity(bytes.len() / 8), 3)?;
+        let mut encoder = zstd::Encoder::new(Vec::with_capacity(bytes.len() / 8), level)?;
         encoder.multithread(threads as u32)?;
+        encoder.set_parameter(CParameter::JobSize(JOB_BYTES))?;
         encoder.write_all(bytes)?;
         encoder.finish()
     };
+    let is_long = bytes.len() > JOB_BYTES as usize;
+    let compressed = if is_long { compress().ok() } else { None };
     // Writing to a vector does not fail; without threads of its own it uses this one.
-    compress().or_else(|_| zstd::bulk::compress(bytes, 3)).unwrap_or_default()
+    compressed.or_else(|| zstd::bulk::compress(bytes, level).ok()).unwrap_or_default()
 }
 
 fn brotli_decode(bytes: &[u8]) -> Vec<u8> {
@@ -222,7 +230,10 @@ mod tests {
         assert_eq!(chosen("gzip, deflate, br"), Encoding::Gzip);
         assert_eq!(chosen("br"), Encoding::Identity);
         assert_eq!(chosen("gzip;q=0.9, br"), Encoding::Gzip);
-        assert_eq!(chosen("gzip, deflate, br, zstd"), Encoding::Zstd);
+        assert_eq!(chosen("gzip, deflate, br, zstd"), Encoding::Gzip);
+        assert_eq!(chosen("gzip;q=0.5, zstd"), Encoding::Zstd);
+        let long = Encoded::new(text(SMALL));
+        assert_eq!(Encoding::negotiate("gzip, deflate, br, zstd", &long), Encoding::Zstd);
         assert_eq!(chosen("br;q=0.5, gzip;q=0.8"), Encoding::Gzip);
         assert_eq!(chosen("gzip;q=0, *;q=0.1"), Encoding::Zstd);
         assert_eq!(chosen("gzip;q=0.5, identity"), Encoding::Identity);
@@ -240,7 +251,7 @@ mod tests {
 
     #[test]
     fn every_encoding_decodes_to_the_bytes() {
-        for length in [0, 1000, LARGE + 1000] {
+        for length in [0, 1000, 3 << 20, LARGE + 1000] {
             let encoded = Encoded::new(text(length));
             let mut out = Vec::new();
             flate2::read::GzDecoder::new(encoded.get(Encoding::Gzip))
