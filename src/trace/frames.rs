@@ -4,11 +4,13 @@
 use super::hash::std_hash;
 use super::source;
 use super::source::PlaneFacts;
+use super::write::WrittenFrames;
 use crate::timeline::{EventView, PlaneView, StatView, Timeline};
 use crate::xplane::StatValue;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 /// What marks a name as a stack frame.
 const MARK: &str = "@@";
@@ -27,6 +29,8 @@ const LONGEST_LONG_NAME: usize = 10_000;
 pub struct Frames {
     /// Key and text without the mark, sorted by key.
     entries: Vec<(u64, Text)>,
+    /// As they stand in an answer, once one had them all.
+    pub(super) written: OnceLock<Arc<WrittenFrames>>,
 }
 
 #[derive(Debug)]
@@ -136,7 +140,7 @@ impl Frames {
         entries.extend(found.into_iter().map(|(key, text)| (key, Text::Other(text))));
         entries.sort_by_key(|&(key, _)| key);
         entries.dedup_by_key(|&mut (key, _)| key);
-        Self { entries }
+        Self { entries, written: OnceLock::new() }
     }
 
     /// Keys and texts in the order of keys.

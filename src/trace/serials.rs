@@ -8,7 +8,7 @@ use super::index::Track;
 use rayon::prelude::*;
 
 /// About how many events one task numbers.
-const EVENTS_PER_TASK: usize = 1 << 12;
+const EVENTS_PER_TASK: usize = 1 << 11;
 
 /// A track with more events than so many for each wanted time is searched, others are read.
 const SPARSEST: usize = 32;

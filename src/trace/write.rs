@@ -15,11 +15,13 @@ use crate::render::trace_json::write_string;
 use crate::timeline::EventView;
 use crate::xplane::StatValue;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write as _};
+use std::sync::Arc;
 
 /// How many events one task writes.
-const EVENTS_PER_TASK: usize = 1 << 13;
+const EVENTS_PER_TASK: usize = 1 << 10;
 
 /// XProf's page shows no more counters than this.
 const MOST_COUNTERS: usize = 10_000_000;
@@ -94,13 +96,14 @@ fn write_all(
     out.push(b',');
     write_six_digits(out, span.max.unwrap_or(0) as f64 / 1e9);
     out.extend_from_slice(br#"],"stackFrames":{"#);
-    let numbers = write_frames(out, hosts);
+    let frames = frames_of(hosts);
+    out.extend_from_slice(&frames.json);
     out.extend_from_slice(br#"},"traceEvents":["#);
     let mut separator = Separator::default();
     for (&id, device) in &devices {
         write_device(out, id, device, &mut separator);
     }
-    let counters = write_events(output, hosts, &numbers, &mut separator)?;
+    let counters = write_events(output, hosts, &frames.numbers, &mut separator)?;
     let out = &mut output.text;
     if counters == MOST_COUNTERS {
         append(
@@ -159,32 +162,54 @@ fn write_device(out: &mut Vec<u8>, id: u32, device: &Device, separator: &mut Sep
     }
 }
 
-/// Writes the stack frames of all hosts; they are numbered in the order of their keys.
-fn write_frames(out: &mut Vec<u8>, hosts: &[HostPart<'_>]) -> FrameNumbers {
-    let mut texts: BTreeMap<u64, std::borrow::Cow<'_, [u8]>> = BTreeMap::new();
+/// Stack frames as they stand in an answer, and their numbers.
+#[derive(Debug, Default)]
+pub(super) struct WrittenFrames {
+    json: Vec<u8>,
+    numbers: FrameNumbers,
+}
+
+/// Numbers stack frames in the order of their keys and writes them.
+fn written_frames(texts: &BTreeMap<u64, Cow<'_, [u8]>>) -> WrittenFrames {
+    let mut written = WrittenFrames::default();
+    let WrittenFrames { json, numbers } = &mut written;
+    for (number, (key, text)) in (1..).zip(texts) {
+        numbers.insert(*key, number);
+        if number > 1 {
+            json.push(b',');
+        }
+        append(json, format_args!(r#""{number}":{{"name":"#));
+        write_string(json, text);
+        json.push(b'}');
+    }
+    written
+}
+
+/// The stack frames of all hosts. Those of one host are the same in each of its windows and are
+/// written once.
+fn frames_of(hosts: &[HostPart<'_>]) -> Arc<WrittenFrames> {
+    fn all_of<'a>(part: &'a HostPart<'_>) -> impl Iterator<Item = (u64, Cow<'a, [u8]>)> {
+        part.index.frames.iter(part.index.timeline())
+    }
+    if let [part] = hosts
+        && !part.selection.own_frames_only
+    {
+        let write = || Arc::new(written_frames(&all_of(part).collect()));
+        return Arc::clone(part.index.frames.written.get_or_init(write));
+    }
+    let mut texts: BTreeMap<u64, Cow<'_, [u8]>> = BTreeMap::new();
     for part in hosts {
         if part.selection.own_frames_only {
             for (key, text) in frames_of_selection(part) {
                 texts.entry(key).or_insert(text.into_vec().into());
             }
         } else {
-            for (key, text) in part.index.frames.iter(part.index.timeline()) {
+            for (key, text) in all_of(part) {
                 texts.entry(key).or_insert(text);
             }
         }
     }
-    let mut numbers = FrameNumbers::default();
-    for (place, (key, text)) in texts.iter().enumerate() {
-        let number = place + 1;
-        numbers.insert(*key, number);
-        if place > 0 {
-            out.push(b',');
-        }
-        append(out, format_args!(r#""{number}":{{"name":"#));
-        write_string(out, text);
-        out.push(b'}');
-    }
-    numbers
+    Arc::new(written_frames(&texts))
 }
 
 fn frames_of_selection(part: &HostPart<'_>) -> Vec<(u64, Box<[u8]>)> {
@@ -239,7 +264,7 @@ fn flush(
     separator: &mut Separator,
 ) -> io::Result<()> {
     /// Chunks that are in memory beside the answer at a time.
-    const AT_ONCE: usize = 64;
+    const AT_ONCE: usize = 256;
     for batch in chunks.chunks(AT_ONCE) {
         let texts: Vec<Vec<u8>> =
             batch.par_iter().map(|row| write_complete_events(row, numbers)).collect();
