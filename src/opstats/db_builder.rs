@@ -52,6 +52,21 @@ impl OpMetricsDbBuilder {
         place
     }
 
+    /// Adds an op of one more core whose bytes by memory space come apart from it.
+    pub fn combine_op(&mut self, op: &OpMetrics, bytes: impl Iterator<Item = MemoryAccessed>) {
+        let place = match self.place_of(op.hlo_module_id, &op.name) {
+            Some(place) => {
+                let dst = &mut self.db.metrics[place];
+                copy_metadata(op, dst);
+                combine_op(op, dst, true);
+                place
+            }
+            None => self.add(combined_with_nothing(op, true)),
+        };
+        let all = &mut self.db.metrics[place].memory_accessed_breakdown;
+        bytes.for_each(|access| combine_memory_accessed(&[access], all));
+    }
+
     /// Adds the ops and totals of another database (`OpMetricsDbCombiner::Combine`).
     pub fn combine(&mut self, src: &OpMetricsDb, update_num_cores: bool) {
         combine_totals(src, &mut self.db);

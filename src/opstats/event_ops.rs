@@ -4,9 +4,9 @@
 //! metadata and is joined to the sums at the end.
 
 use super::db_builder::OpMetricsDbBuilder;
-use super::model::{CUSTOM_CALL, OpMetrics, OpMetricsDb, TpuCoreType};
+use super::model::{CUSTOM_CALL, MemoryAccessed, OpMetrics, OpMetricsDb, TpuCoreType, idle_op};
 use super::op_event::{EventNumbers, OpEvent};
-use super::op_table::OpTable;
+use super::op_table::{Described, Descriptions, OpTable};
 use super::units::{safe_divide, wrapping_u64};
 use crate::timeline::timespan::Timespan;
 use crate::xplane::NO_METADATA;
@@ -22,9 +22,41 @@ pub(super) type OffloadedOps = HashMap<(u64, u64), Arc<OpMetricsDb>, RandomState
 pub(super) struct EventOpsBuilder {
     by_metadata: Vec<Place>,
     by_key: HashMap<(u64, u64), u32, RandomState>,
-    ops: Vec<OpMetrics>,
+    ops: Vec<Op>,
     /// Of each op.
     sums: Vec<Sums>,
+}
+
+/// An op while its events are summed up.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Op {
+    /// That of its first event, which describes it.
+    metadata: u32,
+    /// The op itself, where events say more of it than times.
+    special: Option<Box<OpMetrics>>,
+}
+
+impl Op {
+    fn described<'d>(&self, descriptions: &'d Descriptions) -> Option<&'d Described> {
+        descriptions.get(self.metadata as usize)?.as_ref()
+    }
+
+    /// The op with all that one execution costs.
+    fn whole(self, descriptions: &Descriptions) -> OpMetrics {
+        let described = self.described(descriptions);
+        let special = self.special.map(|special| *special);
+        special.or_else(|| described.map(Described::whole_op)).unwrap_or_default()
+    }
+
+    /// The same with the bytes by memory space apart.
+    fn parts<'d>(&'d self, descriptions: &'d Descriptions) -> (OpMetrics, &'d [MemoryAccessed]) {
+        if let Some(special) = &self.special {
+            let op = OpMetrics { memory_accessed_breakdown: Vec::new(), ..(**special).clone() };
+            return (op, &special.memory_accessed_breakdown);
+        }
+        let described = self.described(descriptions);
+        described.map_or_else(Default::default, |known| (known.op.clone(), &*known.bytes))
+    }
 }
 
 /// Where events of one metadata are summed up.
@@ -41,16 +73,38 @@ impl Place {
 }
 
 /// What every event of an op adds to.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
 struct Sums {
     occurrences: u32,
     is_custom_call: bool,
     times: Times,
 }
 
+impl Sums {
+    /// An op with what it costs once, as all its executions together.
+    fn measured(&self, mut op: OpMetrics) -> OpMetrics {
+        op.occurrences = self.occurrences;
+        op.time_ps = self.times.whole_ps;
+        op.self_time_ps = self.times.self_ps;
+        op.normalized_time_ps = self.times.normalized_ps;
+        op.min_time_ps = self.times.min_ps;
+        multiply_costs(&mut op);
+        op
+    }
+
+    fn add_to_totals(&self, db: &mut OpMetricsDb) {
+        let times = self.times;
+        db.total_op_time_ps = db.total_op_time_ps.wrapping_add(times.self_ps);
+        let ratio = safe_divide(times.normalized_ps as f64, times.whole_ps as f64);
+        let normalized = times.self_ps as f64 * ratio;
+        db.normalized_total_op_time_ps =
+            wrapping_u64(db.normalized_total_op_time_ps as f64 + normalized);
+    }
+}
+
 /// Times of an event or of all of an op: whole, without children, scaled to the default p-state,
 /// shortest; picoseconds.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
 #[allow(clippy::struct_field_names, reason = "names end with their unit")]
 struct Times {
     whole_ps: u64,
@@ -130,7 +184,7 @@ impl EventOpsBuilder {
         }
         let place = table.get(metadata).map_or(Place::NONE, |(described, key)| {
             let op = *self.by_key.entry(key).or_insert_with(|| {
-                self.ops.push(OpMetrics::default());
+                self.ops.push(Op::default());
                 self.sums.push(Sums::default());
                 (self.ops.len() - 1) as u32
             });
@@ -151,20 +205,24 @@ impl EventOpsBuilder {
     ) {
         let Some((described, _)) = table.get(event.metadata) else { return };
         let op = &mut self.ops[place.op as usize];
-        *op = described.op.clone();
-        self.sums[place.op as usize].is_custom_call = &*op.category == CUSTOM_CALL;
+        op.metadata = event.metadata;
+        self.sums[place.op as usize].is_custom_call = &*described.op.category == CUSTOM_CALL;
         let Some(numbers) = event.numbers() else { return };
-        op.dma_stall_ps = numbers.dma_stall_ps;
-        op.vdd_energy_j = numbers.vdd_energy_j;
+        let mut special = described.whole_op();
+        special.dma_stall_ps = numbers.dma_stall_ps;
+        special.vdd_energy_j = numbers.vdd_energy_j;
         if place.is_custom_call {
-            add_costs(op, numbers);
+            add_costs(&mut special, numbers);
         }
-        attach_offloaded(op, numbers, offloaded);
+        attach_offloaded(&mut special, numbers, offloaded);
+        op.special = Some(Box::new(special));
     }
 
     /// Adds what few events have to an op that has begun.
     fn add_more(&mut self, event: &OpEvent, place: Place, table: &mut OpTable<'_>) {
         let op = &mut self.ops[place.op as usize];
+        let Some((first, _)) = table.get(op.metadata) else { return };
+        let op = &mut **op.special.get_or_insert_with(|| Box::new(first.whole_op()));
         if self.sums[place.op as usize].is_custom_call
             && let Some((described, _)) = table.get(event.metadata)
         {
@@ -188,32 +246,60 @@ impl EventOpsBuilder {
         }
     }
 
-    /// The ops in the order of their first end, with totals, without an entry for idle time.
-    pub fn finish(self) -> OpMetricsDb {
-        let mut db = OpMetricsDb { metrics: self.ops, ..OpMetricsDb::default() };
-        for (op, sums) in db.metrics.iter_mut().zip(&self.sums) {
-            op.occurrences = sums.occurrences;
-            op.time_ps = sums.times.whole_ps;
-            op.self_time_ps = sums.times.self_ps;
-            op.normalized_time_ps = sums.times.normalized_ps;
-            op.min_time_ps = sums.times.min_ps;
-            multiply_costs(op);
-            db.total_op_time_ps = db.total_op_time_ps.wrapping_add(op.self_time_ps);
-            let ratio = safe_divide(op.normalized_time_ps as f64, op.time_ps as f64);
-            let normalized = op.self_time_ps as f64 * ratio;
-            db.normalized_total_op_time_ps =
-                wrapping_u64(db.normalized_total_op_time_ps as f64 + normalized);
+    /// The ops in the order of their first end with the time of the whole, and an entry for idle time.
+    /// `descriptions` are those of the table.
+    pub fn finish_with_total(self, descriptions: &Descriptions, total_time_ps: u64) -> OpMetricsDb {
+        let mut db = OpMetricsDb::default();
+        for (op, sums) in self.ops.into_iter().zip(&self.sums) {
+            sums.add_to_totals(&mut db);
+            db.metrics.push(sums.measured(op.whole(descriptions)));
         }
-        db
-    }
-
-    /// The same with the time of the whole and an entry for idle time.
-    pub fn finish_with_total(self, total_time_ps: u64) -> OpMetricsDb {
-        let mut db = self.finish();
         db.set_total_time_ps(total_time_ps);
         db.add_idle_op();
         db
     }
+
+    /// The ops in the order of their first end.
+    pub fn finish_counted(self, descriptions: &Arc<Descriptions>) -> CountedOps {
+        let mut totals = OpMetricsDb::default();
+        self.sums.iter().for_each(|sums| sums.add_to_totals(&mut totals));
+        let ops = self.ops.into_iter().zip(self.sums).collect();
+        CountedOps { descriptions: Arc::clone(descriptions), ops, totals, idle_time_ps: 0 }
+    }
+}
+
+/// The ops of a step on one core. What each is stands once for all steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CountedOps {
+    descriptions: Arc<Descriptions>,
+    ops: Vec<(Op, Sums)>,
+    /// A database without ops.
+    totals: OpMetricsDb,
+    idle_time_ps: u64,
+}
+
+impl CountedOps {
+    /// Adds the time of the step that no op took; picoseconds.
+    pub fn set_step_time_ps(&mut self, step_time_ps: u64) {
+        self.totals.set_total_time_ps(step_time_ps);
+        self.idle_time_ps = self.totals.idle_op_time_ps();
+    }
+
+    /// Adds ops and totals to others, the idle time among them.
+    pub fn add_to(&self, all: &mut OpMetricsDbBuilder) {
+        all.combine(&self.totals, true);
+        for (op, sums) in &self.ops {
+            let (op, bytes) = op.parts(&self.descriptions);
+            let times = u64::from(sums.occurrences);
+            let bytes = bytes.iter().map(|access| accessed(*access, times));
+            all.combine_op(&sums.measured(op), bytes);
+        }
+        all.combine_op(&idle_op(self.idle_time_ps), std::iter::empty());
+    }
+}
+
+fn accessed(once: MemoryAccessed, times: u64) -> MemoryAccessed {
+    MemoryAccessed { bytes_accessed: once.bytes_accessed.wrapping_mul(times), ..once }
 }
 
 fn add_costs(op: &mut OpMetrics, own: &EventNumbers) {
@@ -254,7 +340,7 @@ fn multiply_costs(op: &mut OpMetrics) {
         op.bytes_accessed = op.bytes_accessed.wrapping_mul(times);
     }
     for access in &mut op.memory_accessed_breakdown {
-        access.bytes_accessed = access.bytes_accessed.wrapping_mul(times);
+        *access = accessed(*access, times);
     }
 }
 

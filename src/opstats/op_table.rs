@@ -22,10 +22,12 @@ const MAX_DEPTH: usize = 50;
 const ROOT_SYMBOL: u64 = 0;
 
 /// What the metadata of events says of their op.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Described {
-    /// The op with what one execution costs; times are 0.
+    /// The op with what one execution costs, save `bytes`; times are 0.
     pub op: OpMetrics,
+    /// Bytes that one execution accesses.
+    pub bytes: Vec<MemoryAccessed>,
     pub is_custom_call: bool,
     /// Program and symbol; `None` where events of this metadata are no ops.
     key: Option<(u64, u64)>,
@@ -51,9 +53,18 @@ impl Described {
         };
         op.core_type = core_type;
         op.num_cores = 1;
-        Self { is_custom_call: &*op.category == CUSTOM_CALL, op, key }
+        let bytes = std::mem::take(&mut op.memory_accessed_breakdown);
+        Self { is_custom_call: &*op.category == CUSTOM_CALL, op, bytes, key }
+    }
+
+    /// The op with all that one execution costs.
+    pub fn whole_op(&self) -> OpMetrics {
+        OpMetrics { memory_accessed_breakdown: self.bytes.clone(), ..self.op.clone() }
     }
 }
+
+/// What events are by their metadata, as far as it was asked for.
+pub(super) type Descriptions = Vec<Option<Described>>;
 
 /// What an op is and what one execution costs (`SetOpMetadataFromHloEventMetadata`). At most
 /// `budget` ops inside it are read.
@@ -151,7 +162,7 @@ fn file_and_line(text: &str) -> Option<(&str, i32)> {
 pub(super) struct OpTable<'a> {
     plane: PlaneView<'a>,
     core_type: TpuCoreType,
-    described: Vec<Option<Described>>,
+    described: Descriptions,
 }
 
 impl<'a> OpTable<'a> {
@@ -163,6 +174,11 @@ impl<'a> OpTable<'a> {
     /// What XProf says of the ops.
     pub fn core_type(&self) -> TpuCoreType {
         self.core_type
+    }
+
+    /// What was read.
+    pub fn into_descriptions(self) -> Descriptions {
+        self.described
     }
 
     /// What events of a metadata are; `None` where they are no ops.

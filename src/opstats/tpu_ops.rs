@@ -106,7 +106,8 @@ fn of_tensor_core(
         None => steps::of_device_plane(plane, wanted.step_ops),
     });
     // Without any event this is 1 ps, as in XProf.
-    (ops.finish_with_total(last_ps.wrapping_sub(first_ps)), steps)
+    let descriptions = table.into_descriptions();
+    (ops.finish_with_total(&descriptions, last_ps.wrapping_sub(first_ps)), steps)
 }
 
 /// A module that a `SparseCore` ran: for which core, started by which op.
@@ -139,11 +140,14 @@ fn ops_of_sparse_core(plane: PlaneView<'_>) -> Vec<((u64, u64), Arc<OpMetricsDb>
             }
         }
     }
-    let finish = |(key, (mut ops, mut nesting)): (_, (EventOpsBuilder, Nesting<OpEvent>))| {
+    for (ops, nesting) in by_key.values_mut() {
         nesting.flush(|event, children_ps| ops.add(event, children_ps, &mut table, &offloaded));
+    }
+    let descriptions = table.into_descriptions();
+    let finish = |(key, (ops, _)): (_, (EventOpsBuilder, Nesting<OpEvent>))| {
         let own = modules.iter().filter(|module| module.key == key);
         let total_ps = own.fold(0, |sum: u64, module| sum.wrapping_add(module.span.duration_ps));
-        (key, Arc::new(ops.finish_with_total(total_ps)))
+        (key, Arc::new(ops.finish_with_total(&descriptions, total_ps)))
     };
     by_key.into_iter().map(finish).collect()
 }

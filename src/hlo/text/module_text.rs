@@ -21,6 +21,9 @@ const COMPUTATIONS_AT_ONCE: usize = 1 << 11;
 /// Computations that one task writes.
 const COMPUTATIONS_PER_TASK: usize = 1 << 5;
 
+/// Instructions of a computation that one task writes.
+const INSTRUCTIONS_PER_TASK: usize = 1 << 8;
+
 /// The module as text.
 pub fn module_text(module: &Module<'_>, options: TextOptions) -> String {
     let frames = options.metadata.then(|| FrameNumbers::of(module));
@@ -169,13 +172,25 @@ impl Printer<'_, '_> {
             out.push(' ');
         }
         out.push_str("{\n");
-        for &instruction in order {
-            out.push_str("  ");
-            if instruction == computation.root {
-                out.push_str("ROOT ");
+        let write = |instructions: &[InstructionId], out: &mut String| {
+            for &instruction in instructions {
+                out.push_str("  ");
+                if instruction == computation.root {
+                    out.push_str("ROOT ");
+                }
+                self.instruction(instruction, out);
+                out.push('\n');
             }
-            self.instruction(instruction, out);
-            out.push('\n');
+        };
+        if order.len() <= INSTRUCTIONS_PER_TASK {
+            write(order, out);
+        } else {
+            let texts = order.par_chunks(INSTRUCTIONS_PER_TASK).map(|instructions| {
+                let mut text = String::new();
+                write(instructions, &mut text);
+                text
+            });
+            out.extend(texts.collect::<Vec<String>>());
         }
         out.push('}');
         let thread = computation.fields.text(8);

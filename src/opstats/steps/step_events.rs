@@ -1,7 +1,8 @@
 //! Events by step, and what they say of each step's time (`StepEvents`, `StepDetails`).
 
 use super::event_type::EventType;
-use crate::opstats::model::{AllReduceInfo, OpMetricsDb, PrecisionStats};
+use crate::opstats::event_ops::CountedOps;
+use crate::opstats::model::{AllReduceInfo, PrecisionStats};
 use crate::opstats::moments::for_each_moment;
 use crate::timeline::timespan::Timespan;
 use std::collections::BTreeMap;
@@ -56,7 +57,7 @@ pub struct CoreTime {
     /// Time of all ops, picoseconds.
     pub total_op_time_ps: u64,
     /// The ops, where they are wanted.
-    pub ops: Option<OpMetricsDb>,
+    pub ops: Option<CountedOps>,
 }
 
 impl StepDetails {

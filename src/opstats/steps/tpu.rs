@@ -6,7 +6,7 @@ use super::step_events::{CoreTime, SPARSE_CORE_INDEX_START, StepDetails, StepEve
 use crate::opstats::event_ops::{EventOpsBuilder, Nesting, OffloadedOps};
 use crate::opstats::model::{AllReduceInfo, TpuCoreType};
 use crate::opstats::op_event::{OpEvent, OpEventReader};
-use crate::opstats::op_table::OpTable;
+use crate::opstats::op_table::{Descriptions, OpTable};
 use crate::timeline::{LineView, PlaneView};
 use crate::xplane::schema::{
     SPARSE_CORE_OP_LINE, SPARSE_CORE_STEP_LINE, STEP_LINE, StatType, THREAD_ID_STEP_INFO,
@@ -117,7 +117,8 @@ impl<'a> StepOps<'a> {
             sums.close(grouped, children_ps, ops.as_mut(), &self.offloaded);
         });
         let (core_id, names) = (self.core_id, self.categories.names);
-        let of_step = |step| of_step(step, core_id, &names, ops.is_some());
+        let descriptions = ops.map(|table| Arc::new(table.into_descriptions()));
+        let of_step = |step| of_step(step, core_id, &names, descriptions.as_ref());
         let mut steps: StepEvents = sums.steps.into_iter().map(of_step).collect();
         if !steps.is_empty() {
             let markers = self.markers.map(|line| step_markers(line, core_id));
@@ -256,10 +257,15 @@ impl Sums {
     }
 }
 
-fn of_step(step: StepSums, core_id: u32, names: &[Arc<str>], with_ops: bool) -> (i64, StepDetails) {
+fn of_step(
+    step: StepSums,
+    core_id: u32,
+    names: &[Arc<str>],
+    descriptions: Option<&Arc<Descriptions>>,
+) -> (i64, StepDetails) {
     let times = names.iter().zip(step.category_ps);
     let category_ps = times.filter_map(|(name, ps)| Some((Arc::clone(name), ps?))).collect();
-    let ops = with_ops.then(|| step.ops.finish());
+    let ops = descriptions.map(|descriptions| step.ops.finish_counted(descriptions));
     let core = CoreTime { category_ps, total_op_time_ps: step.total_ps, ops };
     let mut details = StepDetails::default();
     details.time_per_core.insert(core_id, core);

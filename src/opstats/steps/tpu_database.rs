@@ -43,7 +43,7 @@ fn step(step_num: u32, mut details: StepDetails) -> PerCoreStepInfo {
         if let Some(core_ops) = &core.ops
             && !is_sparse
         {
-            ops.combine(core_ops, true);
+            core_ops.add_to(&mut ops);
         }
         let category_ps =
             core.category_ps.into_iter().map(|(category, ps)| (category.to_string(), ps)).collect();
@@ -71,8 +71,7 @@ impl CoreTime {
         let idle = self.category_ps.entry(IDLE.into()).or_default();
         *idle = idle.wrapping_add(idle_ps);
         if let Some(ops) = &mut self.ops {
-            ops.set_total_time_ps(step_time_ps);
-            ops.add_idle_op();
+            ops.set_step_time_ps(step_time_ps);
         }
     }
 }
