@@ -236,6 +236,11 @@ impl<'a> LineView<'a> {
         !present.is_empty() && metadata_ids.into_iter().any(|id| present.binary_search(&id).is_ok())
     }
 
+    /// Whether any event of the line has a stat that is a text, of the file or added.
+    pub fn may_have_texts(self) -> bool {
+        self.has_edits() || self.file.is_some_and(|file| file.has_event_texts())
+    }
+
     /// Starts and durations of the events in their present order, where they stand in one column:
     /// where all are of the file, or all are added.
     pub fn times(self) -> Option<&'a Times> {

@@ -78,11 +78,12 @@ pub fn has_marks(timeline: &Timeline) -> bool {
     (0..file.len().div_ceil(PART)).into_par_iter().any(is_in_part)
 }
 
-/// Whether events of a plane can have stats that are stack frames.
-pub fn lie_in_events(plane: PlaneView<'_>) -> bool {
+/// The stats of a plane that are stack frames without a mark, by metadata id.
+pub fn own_stats(plane: PlaneView<'_>) -> Vec<i64> {
     let file = plane.file();
-    let mut names = file.stat_metadata().iter(file.space()).map(|entry| entry.name());
-    names.any(|name| matches!(name, "hlo_text" | "long_name"))
+    let stats = file.stat_metadata().iter(file.space());
+    let frames = stats.filter(|stat| matches!(stat.name(), "hlo_text" | "long_name"));
+    frames.map(|stat| stat.key()).collect()
 }
 
 /// The stack frames in the stats of one event.

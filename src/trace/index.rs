@@ -317,22 +317,27 @@ impl TraceIndex {
     pub(super) fn build_as(timeline: Arc<Timeline>, hostname: &str, form: Form) -> Self {
         let conversions = conversions(&timeline);
         let mut planes = vec![PlaneFacts::default(); timeline.planes().len()];
-        let mut search_frames = vec![false; planes.len()];
-        let has_marks = frames::has_marks(&timeline);
+        let mut frame_stats = vec![Vec::new(); planes.len()];
         for &(_, plane) in &conversions {
             let view = timeline.plane(plane as usize);
             planes[plane as usize] = PlaneFacts::of(view);
-            search_frames[plane as usize] = has_marks || frames::lie_in_events(view);
+            frame_stats[plane as usize] = frames::own_stats(view);
         }
+        let has_marks = frames::has_marks(&timeline);
+        let search_frames = |line: LineView<'_>| {
+            let own = &frame_stats[line.plane().index()];
+            (has_marks && line.may_have_texts()) || line.has_file_stat(own.iter().copied())
+        };
         let (devices, tasks) = plan(&timeline, &conversions, hostname, form);
         let look = |task: &Task| {
             let plane = task.plane as usize;
-            look_at(&timeline, task, &planes[plane], search_frames[plane], form)
+            let line = timeline.plane(plane).line(task.line as usize);
+            look_at(line, task, &planes[plane], search_frames(line), form)
         };
         let skim = |task: &Task| {
             let line = timeline.plane(task.plane as usize).line(task.line as usize);
             let facts = &planes[task.plane as usize];
-            let is_plain = !search_frames[task.plane as usize]
+            let is_plain = !search_frames(line)
                 && Kind::of(line, form) == Kind::Row
                 && !(facts.decide_tracks() && facts.read_line(line));
             if is_plain { skim(line, task) } else { None }
@@ -570,14 +575,12 @@ impl Kind {
 
 /// Looks at a run of events: times, tracks, flows.
 fn look_at(
-    timeline: &Timeline,
+    line: LineView<'_>,
     task: &Task,
     plane_facts: &PlaneFacts,
     search_frames: bool,
     form: Form,
 ) -> Found {
-    let plane = timeline.plane(task.plane as usize);
-    let line: LineView<'_> = plane.line(task.line as usize);
     let kind = Kind::of(line, form);
     let is_counter_line = kind == Kind::Counters;
     let mut found = Found {

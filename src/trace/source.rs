@@ -9,8 +9,8 @@ use crate::xplane::schema::StatType;
 #[derive(Debug, Clone, Default)]
 pub struct PlaneFacts {
     roles: Vec<(i64, Role)>,
-    /// Whether event metadata has such stats.
-    in_metadata: bool,
+    /// Which of them event metadata has.
+    in_metadata: Vec<Role>,
     can_have_flows: bool,
     /// Stats of the profile itself that name or group events, by metadata id.
     in_file: Vec<i64>,
@@ -64,10 +64,15 @@ impl PlaneFacts {
             plane.stat_ids(stat_type).map(move |id| (id, role))
         };
         let roles: Vec<(i64, Role)> = Role::ALL.iter().flat_map(ids).collect();
-        let in_metadata = !roles.is_empty()
-            && plane
-                .all_event_metadata()
-                .any(|entry| entry.stats().any(|stat| Role::of(stat.stat_type).is_some()));
+        let mut in_metadata = Vec::new();
+        if !roles.is_empty() {
+            let stats = plane.all_event_metadata().flat_map(|entry| entry.stats());
+            for role in stats.filter_map(|stat| Role::of(stat.stat_type)) {
+                if !in_metadata.contains(&role) {
+                    in_metadata.push(role);
+                }
+            }
+        }
         let file = plane.file();
         let of_file = file.stat_metadata().iter(file.space());
         let names_or_groups = of_file.filter(|stat| {
@@ -89,12 +94,12 @@ impl PlaneFacts {
 
     /// Whether any event of a line can say something about flows.
     pub fn read_line(&self, line: LineView<'_>) -> bool {
-        self.in_metadata || line.can_have_flows()
+        self.in_metadata.contains(&Role::Flow) || line.can_have_flows()
     }
 
     /// Whether stats of the file can name or group events of a line.
     pub fn name_or_group(&self, line: LineView<'_>) -> bool {
-        self.in_metadata
+        self.in_metadata.iter().any(|role| matches!(role, Role::GroupId | Role::StepName))
             || (!self.in_file.is_empty() && line.has_file_stat(self.in_file.iter().copied()))
     }
 
@@ -121,7 +126,7 @@ impl<'a> Facts<'a> {
         if plane.roles.is_empty() {
             return facts;
         }
-        if plane.in_metadata {
+        if !plane.in_metadata.is_empty() {
             for stat in event.metadata_stats() {
                 if let Some(role) = Role::of(stat.stat_type) {
                     facts.note(role, stat.value);

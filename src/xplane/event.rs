@@ -89,7 +89,7 @@ impl<'a> Event<'a> {
         std::iter::from_fn(move || {
             loop {
                 let stat = messages.next()?;
-                let is_other = usual::read_stat(stat).is_some_and(|id| !ids.contains(&id));
+                let is_other = usual::read_stat(stat).is_some_and(|(id, _)| !ids.contains(&id));
                 let decoded = (!is_other).then(|| Stat::decode(stat.rest()));
                 if let Some(wanted) = decoded.filter(|stat| ids.contains(&stat.metadata_id)) {
                     return Some(wanted);

@@ -45,8 +45,16 @@ pub(super) struct LineIndex {
     pub timestamp_ns: i64,
     pub duration_ps: i64,
     pub events: EventColumns,
-    /// Ids of the stats that events of the line have, sorted.
-    pub stat_ids: Vec<i64>,
+    pub event_stats: EventStats,
+}
+
+/// Which stats the events of a line have.
+#[derive(Debug, Default)]
+pub(super) struct EventStats {
+    /// Their metadata ids, sorted.
+    pub ids: Vec<i64>,
+    /// Whether any of them is a text or refers to one.
+    pub have_texts: bool,
 }
 
 /// The events of a line.
@@ -250,7 +258,12 @@ impl<'a> Line<'a> {
     /// The metadata ids of the stats that events of the line have themselves, sorted: what is not
     /// here need not be looked for event by event.
     pub fn stat_ids(&self) -> &'a [i64] {
-        &self.index.stat_ids
+        &self.index.event_stats.ids
+    }
+
+    /// Whether an event of the line has a stat that is a text or refers to one.
+    pub fn has_event_texts(&self) -> bool {
+        self.index.event_stats.have_texts
     }
 
     /// How many events the line has.

@@ -7,7 +7,7 @@
 
 use super::columns::{Durations, NO_METADATA, Times};
 use super::event::Numbers;
-use super::index::{EventColumns, LineIndex, PlaneIndex, Positions, Space, Span};
+use super::index::{EventColumns, EventStats, LineIndex, PlaneIndex, Positions, Space, Span};
 use super::metadata::{
     EventMetadataEntry, EventMetadataTable, StatMetadataEntry, StatMetadataTable,
 };
@@ -291,7 +291,7 @@ fn parse_line(message: &Message<'_>) -> Parsed<LineIndex> {
         offsets.shrink_to_fit();
         Positions::Narrow { base: message.base, offsets }
     };
-    (line.events, line.stat_ids) = read_events(message, positions)?;
+    (line.events, line.event_stats) = read_events(message, positions)?;
     Ok(line)
 }
 
@@ -313,7 +313,7 @@ const UNUSUAL_ID: u32 = u32::MAX;
 
 /// Checks the events of a line and puts their numbers into columns. The column of metadata holds the
 /// ids as they are in the file; [`index_event_metadata`] makes dense indexes of them.
-fn read_events(line: &Message<'_>, positions: Positions) -> Parsed<(EventColumns, Vec<i64>)> {
+fn read_events(line: &Message<'_>, positions: Positions) -> Parsed<(EventColumns, EventStats)> {
     let count = positions.len();
     let mut metadata = vec![0; count];
     let mut offset_ps = vec![0; count];
@@ -324,7 +324,7 @@ fn read_events(line: &Message<'_>, positions: Positions) -> Parsed<(EventColumns
             let mut reader = Reader::at(line.bytes, prefix);
             let (bytes, offset) = reader.length_delimited().map_err(|error| line.fail(error))?;
             let usual = usual::Message::new(line.bytes, offset, offset + bytes.len());
-            let numbers = match usual::read_event(usual, |id| run.note_stat(id)) {
+            let numbers = match usual::read_event(usual, |id, is_text| run.note_stat(id, is_text)) {
                 Some(numbers) => numbers,
                 None => read_any_event(&line.child("XEvent", bytes, offset), &mut run)?,
             };
@@ -346,16 +346,17 @@ fn read_events(line: &Message<'_>, positions: Positions) -> Parsed<(EventColumns
     };
     let mut duration_ps = Durations::with_capacity(count);
     let mut stat_ids = BTreeSet::new();
-    let mut are_aggregated = false;
+    let (mut are_aggregated, mut have_texts) = (false, false);
     for run in runs {
         let run = run?;
         duration_ps.append(run.duration_ps);
         stat_ids.extend(run.stat_ids);
         are_aggregated |= run.are_aggregated;
+        have_texts |= run.have_texts;
     }
     let times = Times { offset_ps: offset_ps.into(), duration_ps: duration_ps.into() };
     let events = EventColumns { positions, metadata, times, are_aggregated };
-    Ok((events, stat_ids.into_iter().collect()))
+    Ok((events, EventStats { ids: stat_ids.into_iter().collect(), have_texts }))
 }
 
 /// Makes dense indexes of the metadata ids of a line's events.
@@ -380,6 +381,8 @@ struct Run {
     are_aggregated: bool,
     /// The metadata ids of the stats that the events have.
     stat_ids: BTreeSet<i64>,
+    /// Whether any of them is a text.
+    have_texts: bool,
     /// Ids that were noted lately, by their low bits: most events repeat a few.
     recent: [Option<i64>; 64],
 }
@@ -390,12 +393,14 @@ impl Run {
             duration_ps: Durations::with_capacity(count),
             are_aggregated: false,
             stat_ids: BTreeSet::new(),
+            have_texts: false,
             recent: [None; 64],
         }
     }
 
     #[inline]
-    fn note_stat(&mut self, id: i64) {
+    fn note_stat(&mut self, id: i64, is_text: bool) {
+        self.have_texts |= is_text;
         let recent = &mut self.recent[(id & 63) as usize];
         if *recent != Some(id) {
             *recent = Some(id);
@@ -413,7 +418,8 @@ fn read_any_event(message: &Message<'_>, run: &mut Run) -> Parsed<Numbers> {
         match field {
             (field, Value::Varint(value)) => numbers.note(field, value),
             (4, Value::Bytes(bytes, offset)) => {
-                run.note_stat(check_stat(&message.child("XStat", bytes, offset))?);
+                let (id, is_text) = check_stat(&message.child("XStat", bytes, offset))?;
+                run.note_stat(id, is_text);
             }
             _ => {}
         }
@@ -421,19 +427,23 @@ fn read_any_event(message: &Message<'_>, run: &mut Run) -> Parsed<Numbers> {
     Ok(numbers)
 }
 
-/// Checks a stat and returns its metadata id.
+/// Checks a stat and returns its metadata id, and whether it is a text or refers to one.
 #[inline]
-fn check_stat(message: &Message<'_>) -> Parsed<i64> {
-    let mut id = 0;
+fn check_stat(message: &Message<'_>) -> Parsed<(i64, bool)> {
+    let (mut id, mut is_text) = (0, false);
     let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
         match field {
             (1, Value::Varint(value)) => id = value as i64,
-            (5, Value::Bytes(bytes, offset)) => message.check_utf8(bytes, offset)?,
+            (5, Value::Bytes(bytes, offset)) => {
+                message.check_utf8(bytes, offset)?;
+                is_text = true;
+            }
+            (7, Value::Varint(_)) => is_text = true,
             _ => {}
         }
     }
-    Ok(id)
+    Ok((id, is_text))
 }
 
 fn parse_event_metadata(message: &Message<'_>, key: i64) -> Parsed<EventMetadataEntry> {

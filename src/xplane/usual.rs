@@ -103,18 +103,21 @@ pub(super) fn note_events(line: &[u8], mut at: usize, prefixes: &mut Vec<u32>) -
     at
 }
 
-/// Reads the payload of an event: its numbers, and the metadata id of each of its stats. `None` where
-/// it is not written as usual.
+/// Reads the payload of an event: its numbers, and of each of its stats the metadata id and whether it
+/// is a text. `None` where it is not written as usual.
 #[inline]
 pub(super) fn read_event(
     mut event: Message<'_>,
-    mut note_stat: impl FnMut(i64),
+    mut note_stat: impl FnMut(i64, bool),
 ) -> Option<Numbers> {
     let mut numbers = Numbers::default();
     while let Some(tag) = event.tag() {
         match tag {
             0x08 | 0x10 | 0x18 | 0x28 => numbers.note(u32::from(tag >> 3), event.number()?),
-            0x22 => note_stat(read_stat(event.message()?)?),
+            0x22 => {
+                let (id, is_text) = read_stat(event.message()?)?;
+                note_stat(id, is_text);
+            }
             _ => return None,
         }
     }
@@ -137,24 +140,31 @@ pub(super) fn stat_integer(mut stat: Message<'_>) -> Option<NumberStat> {
     stat.is_at_end().then(|| NumberStat::new(id, kind, value))
 }
 
-/// Checks a stat; gives its metadata id.
+/// Checks a stat; gives its metadata id and whether it is a text or refers to one.
 #[inline]
-pub(super) fn read_stat(mut stat: Message<'_>) -> Option<i64> {
-    let mut id = 0;
+pub(super) fn read_stat(mut stat: Message<'_>) -> Option<(i64, bool)> {
+    let (mut id, mut is_text) = (0, false);
     while let Some(tag) = stat.tag() {
         match tag {
             0x08 => id = stat.number()? as i64,
             // `double_value`
             0x11 => stat.skip(9).then_some(())?,
-            // `uint64_value`, `int64_value`, `ref_value`
-            0x18 | 0x20 | 0x38 => stat.skip_number()?,
-            0x2a => _ = stat.message().filter(|text| text.rest().is_ascii())?,
+            // `uint64_value`, `int64_value`; `ref_value`, `str_value`
+            0x18 | 0x20 => stat.skip_number()?,
+            0x38 => {
+                stat.skip_number()?;
+                is_text = true;
+            }
+            0x2a => {
+                _ = stat.message().filter(|text| text.rest().is_ascii())?;
+                is_text = true;
+            }
             // `bytes_value`
             0x32 => _ = stat.message()?,
             _ => return None,
         }
     }
-    Some(id)
+    Some((id, is_text))
 }
 
 /// A number near the end of a buffer, of at most seven bytes, and how many it has.
@@ -176,7 +186,7 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Option<(Numbers, Vec<i64>)> {
         let mut stats = Vec::new();
-        let numbers = read_event(Message::new(bytes, 0, bytes.len()), |id| stats.push(id))?;
+        let numbers = read_event(Message::new(bytes, 0, bytes.len()), |id, _| stats.push(id))?;
         Some((numbers, stats))
     }
 
@@ -186,7 +196,7 @@ mod tests {
         for end in 0..bytes.len() {
             let mut message = Message::new(&bytes, 0, end);
             assert_eq!(
-                read_event(message, |_| {}),
+                read_event(message, |_, _| {}),
                 read(&bytes[..end]).map(|(numbers, _)| numbers)
             );
             let stat = message.next_stat();
