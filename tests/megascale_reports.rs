@@ -118,10 +118,14 @@ fn a_host_must_be_named() {
     let (status, body, reason) = ask(&profile(Vec::new()), &[]);
     assert_eq!((status, body.as_slice()), (404, b"No Data".as_slice()));
     assert!(reason.contains("a host must be named"), "{reason}");
-    let (status, _, reason) =
-        ask(&profile(Vec::new()), &[("host", "ALL_HOSTS"), ("perfetto", "true")]);
-    assert_eq!(status, 404);
-    assert!(reason.contains("one host"), "{reason}");
+}
+
+#[test]
+fn the_trace_of_all_hosts_is_their_table() {
+    let all = ask(&profile(Vec::new()), &[("host", "ALL_HOSTS")]);
+    let trace = ask(&profile(Vec::new()), &[("host", "ALL_HOSTS"), ("perfetto", "true")]);
+    assert_eq!(trace, all);
+    assert_eq!(trace.0, 200);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::opstats::dcn::{self, CollectiveSummary, Collectives};
 use crate::opstats::units::safe_divide;
 use crate::render::data_table::{self, DataTable};
 use crate::render::gzip::gzip;
+use crate::session::HostFile;
 use crate::trace::megascale;
 use crate::trace::options::is_true;
 
@@ -35,6 +36,9 @@ const GBPS_PER_BYTE_PER_US: f64 = 8E-9 / 1E-6;
 /// Shown where there is no slack at all.
 const BOUNDLESS: f64 = i32::MAX as f64;
 
+const JSON: &str = "application/json";
+const OCTETS: &str = "application/octet-stream";
+
 const GZIP_LEVEL: u32 = 1;
 
 /// Why the table is empty.
@@ -47,9 +51,14 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     if request.param("host").is_none_or(str::is_empty) {
         return Err(ToolError::NoData("a host must be named, or ALL_HOSTS".to_owned()));
     }
-    if is_true(request.param("perfetto")) {
-        return perfetto(request);
+    let wants_trace = is_true(request.param("perfetto"));
+    if wants_trace && let Some(file) = host_named(request) {
+        let space = request.profiles.space(file)?;
+        let body = gzip(&megascale::write_perfetto(&space), GZIP_LEVEL);
+        return Ok(Answer { body, content_type: OCTETS, reason: None });
     }
+    // XProf has no trace of all hosts and gives their table under the name of one.
+    let content_type = if wants_trace { OCTETS } else { JSON };
     let mut hosts = Vec::new();
     let mut reason = None;
     for file in request.session.profiles() {
@@ -67,19 +76,13 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         reason.get_or_insert(NO_TRANSFERS);
     }
     let body = data_table::join([table(&collectives)]);
-    Ok(Answer { body, content_type: "application/json", reason: reason.map(str::to_owned) })
+    Ok(Answer { body, content_type, reason: reason.map(str::to_owned) })
 }
 
-/// The trace of one host, compressed as XProf does.
-fn perfetto(request: &Request<'_>) -> Result<Answer, ToolError> {
-    let name = request.param("host").unwrap_or_default();
-    let named = request.session.profiles().find(|file| file.host == name);
-    let Some(file) = named else {
-        return Err(ToolError::NoData(format!("the trace is that of one host, not of {name}")));
-    };
-    let space = request.profiles.space(file)?;
-    let body = gzip(&megascale::write_perfetto(&space), GZIP_LEVEL);
-    Ok(Answer { body, content_type: "application/octet-stream", reason: None })
+/// The host that the request names, where it is not all of them.
+fn host_named<'a>(request: &Request<'a>) -> Option<&'a HostFile> {
+    let name = request.param("host")?;
+    request.session.profiles().find(|file| file.host == name)
 }
 
 fn table(collectives: &Collectives) -> DataTable {
