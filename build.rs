@@ -1,6 +1,6 @@
 //! Embeds the user interface: each file of `ui/dist` compressed once, with a name for its content.
 //! Without that folder (`make ui` fills it) the program serves a page that says so. And the names of
-//! characters, for `\N{NAME}`.
+//! characters, for `\N{NAME}`, and of hardware counters.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,15 @@ use std::{env, fs, io, thread};
 #[path = "src/server/content_tag.rs"]
 mod content_tag;
 
+/// The names of the counters of each chip.
+const COUNTER_NAMES: &str = "src/opstats/counters/names";
+
 fn main() -> io::Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/server/content_tag.rs");
     println!("cargo::rerun-if-changed=ui");
+    println!("cargo::rerun-if-changed={COUNTER_NAMES}");
     let mut files = interface_files(Path::new("ui/dist"))?;
     files.sort();
     fs::create_dir_all(out.join("ui"))?;
@@ -31,7 +35,11 @@ fn main() -> io::Result<()> {
     }
     table.push_str("]\n");
     fs::write(out.join("ui.rs"), table)?;
-    fs::write(out.join("character_names.br"), brotli(character_names().as_bytes(), quality))
+    fs::write(out.join("character_names.br"), brotli(character_names().as_bytes(), quality))?;
+    let counters =
+        ["v6e", "v7x"].map(|chip| fs::read_to_string(format!("{COUNTER_NAMES}/{chip}.txt")));
+    let [v6e, v7x] = counters;
+    fs::write(out.join("counter_names.br"), brotli(format!("{}\n{}", v6e?, v7x?).as_bytes(), 11))
 }
 
 /// Names in the order of their characters, one a line; where characters without a name come before

@@ -33,6 +33,11 @@ impl ToolData {
         Ok(Self { name: id.to_text(), session: found, profiles: Profiles::default() })
     }
 
+    /// A session of files.
+    pub fn of_files(name: &str, session: Session) -> Self {
+        Self { name: name.to_owned(), session, profiles: Profiles::default() }
+    }
+
     /// Whether the session's list of tools has a tool.
     pub fn offers(&self, tool: &str) -> bool {
         let offered = tools::offered(&self.session, &self.profiles);

@@ -3,6 +3,7 @@
 //! `ConvertXSpaceToOpStats` and `CombineAllOpStats`.
 
 mod combine;
+pub mod counters;
 mod db_builder;
 pub mod dcn;
 mod event_ops;

@@ -111,6 +111,22 @@ impl DataTable {
         self.rows.push(b'}');
     }
 
+    /// Adds the rows of another table; false where it has none.
+    pub fn append(&mut self, mut other: Self) -> bool {
+        self.end_row();
+        other.end_row();
+        if other.rows.is_empty() {
+            return false;
+        }
+        if self.rows.is_empty() {
+            self.rows = other.rows;
+        } else {
+            self.rows.push(b',');
+            self.rows.append(&mut other.rows);
+        }
+        true
+    }
+
     /// The finished table.
     pub fn finish(mut self) -> Vec<u8> {
         self.end_row();

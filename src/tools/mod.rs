@@ -10,12 +10,14 @@ mod hosts;
 mod inference_profile;
 mod input_pipeline_analyzer;
 mod kernel_stats;
+mod kernel_utilization;
 mod megascale_stats;
 mod memory_profile;
 mod memory_viewer;
 mod modules;
 mod op_profile;
 mod overview_page;
+mod perf_counters;
 mod pod_viewer;
 mod profiles;
 mod registry;
@@ -23,13 +25,16 @@ mod roofline_model;
 mod smart_suggestion;
 mod step_tables;
 mod trace_viewer;
+mod utilization_viewer;
 
 pub use hosts::{HostError, HostSelection, hosts_of, select_hosts};
+pub use kernel_utilization::of_space as kernel_utilization;
 pub use modules::{HLO_PROTO_SUFFIX, NO_MODULE, module_names, write_side_files};
+pub use perf_counters::counter_names;
 pub use profiles::{Profile, ProfileCause, ProfileError, Profiles};
 pub use registry::{HostRule, NOT_BUILT, TOOLS, Tool, answer, offered, tool};
 
-use crate::session::Session;
+use crate::session::{HostFile, Session};
 
 /// What a tool answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,5 +76,16 @@ impl<'a> Request<'a> {
     /// The first value of a parameter.
     pub fn param(&self, name: &str) -> Option<&'a str> {
         self.params.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The host of a tool that answers for one only.
+    fn only_host(&self, tool: &str) -> Result<&'a HostFile, ToolError> {
+        let mut hosts = self.session.profiles();
+        match (hosts.next(), self.session.hosts.len()) {
+            (Some(host), 1) => Ok(host),
+            (_, count) => Err(ToolError::NoData(format!(
+                "{tool} tool expects only 1 XSpace path but gets {count}"
+            ))),
+        }
     }
 }

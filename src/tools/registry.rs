@@ -4,6 +4,7 @@ use super::inference_profile;
 use super::trace_viewer;
 use super::{Answer, Profiles, Request, ToolError};
 use super::{framework_op_stats, graph_viewer, hlo_stats, input_pipeline_analyzer, kernel_stats};
+use super::{kernel_utilization, perf_counters, utilization_viewer};
 use super::{megascale_stats, memory_profile, memory_viewer};
 use super::{op_profile, overview_page, pod_viewer, roofline_model, smart_suggestion};
 use crate::hlo;
@@ -11,6 +12,7 @@ use crate::opstats::dcn;
 use crate::session::Session;
 use crate::tools::ProfileError;
 use crate::xplane::Space;
+use crate::xplane::schema::StatType;
 
 /// One tool.
 #[derive(Debug, Clone, Copy)]
@@ -90,15 +92,15 @@ pub const TOOLS: &[Tool] = {
         tool_row("memory_profile", Always, Each, Some(memory_profile::answer)),
         tool_row("memory_viewer", HloProto, Each, Some(memory_viewer::answer)),
         tool_row("roofline_model", Always, Each, Some(roofline_model::answer)),
-        tool_row("perf_counters", CounterValue, Each, None),
+        tool_row("perf_counters", CounterValue, Each, Some(perf_counters::answer)),
         tool_row("pod_viewer", Never, AllOnly, Some(pod_viewer::answer)),
         tool_row("framework_op_stats", Always, EachAndAll, Some(framework_op_stats::answer)),
         tool_row("hlo_stats", Always, Each, Some(hlo_stats::answer)),
         tool_row("inference_profile", Never, Each, Some(inference_profile::answer)),
         tool_row("megascale_stats", Megascale, EachAndAll, Some(megascale_stats::answer)),
-        tool_row("kernel_utilization", CounterValue, Each, None),
+        tool_row("kernel_utilization", CounterValue, Each, Some(kernel_utilization::answer)),
         tool_row("smart_suggestion", Never, AllOnly, Some(smart_suggestion::answer)),
-        tool_row("utilization_viewer", CounterValue, Each, None),
+        tool_row("utilization_viewer", CounterValue, Each, Some(utilization_viewer::answer)),
     ]
 };
 
@@ -143,13 +145,9 @@ fn is_offered(offered: Offered, space: &Space) -> bool {
 /// Whether an event of a TPU plane has a `counter_value` itself; its metadata does not count.
 fn has_counter_value(space: &Space) -> bool {
     space.planes().filter(|plane| plane.name().starts_with("/device:TPU:")).any(|plane| {
-        let mut stats = plane.stat_metadata().iter(space);
-        let Some(id) = stats.find(|stat| stat.name() == "counter_value").map(|stat| stat.key())
-        else {
+        let Some(entry) = plane.stat_metadata().of_type(space, StatType::CounterValue) else {
             return false;
         };
-        plane
-            .lines()
-            .any(|line| line.events().any(|event| event.stats().any(|stat| stat.metadata_id == id)))
+        plane.lines().any(|line| line.stat_ids().binary_search(&entry.id()).is_ok())
     })
 }

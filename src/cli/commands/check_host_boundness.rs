@@ -2,10 +2,13 @@
 //! barriers in the trace, and hardware counters.
 
 use super::Call;
+use super::table_rows::Rows;
+use super::utilization::Utilization;
 use crate::cli::error::Raised;
 use crate::cli::tool_data::{self, ToolData, round};
 use crate::cli::value::Value;
 use crate::render::python_json::{self, Value as Json};
+use num_bigint::BigInt;
 
 /// Idle time from this share of active time on is high, percent.
 const HIGH_IDLE_PERCENT: f64 = 10.0;
@@ -35,11 +38,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     if let Some(root) = ops {
         times.add(root, 0);
     }
-    if data.offers("utilization_viewer") {
-        return Err(Raised::Unimplemented(
-            "Hardware counters are not read in this version yet.".to_owned(),
-        ));
-    }
+    let counters = Counters::read(&data)?;
     let per_core_ms = |time_ps: f64| time_ps / 1e9 / overview.cores as f64;
     let verdict = Verdict {
         has_ops: ops.is_some(),
@@ -49,6 +48,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
         barrier_ms: barrier_ms(&data)? * overview.steps as f64,
         total_ms,
         overview,
+        counters,
     };
     let has_function = call.get("func_name").is_true();
     Ok(Value::Str(tool_data::dumps(&verdict.to_json(has_function))))
@@ -172,8 +172,39 @@ fn barrier_ms(data: &ToolData) -> Result<f64, Raised> {
     Ok(if count == 0 { 0.0 } else { total_us / f64::from(count) / 1000.0 })
 }
 
+/// What the hardware counters of the first core say, percent; 0 for what they do not say.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counters {
+    mxu_idleness: f64,
+    ici_read: f64,
+    ici_write: f64,
+}
+
+impl Counters {
+    fn read(data: &ToolData) -> Result<Self, Raised> {
+        // Most profiles have none: the list of tools is known sooner than the table.
+        if !data.offers("utilization_viewer") {
+            return Ok(Self::default());
+        }
+        let Some(table) = data.fetch_json("utilization_viewer", &[])? else {
+            return Ok(Self::default());
+        };
+        let rows = Rows::of(&table);
+        let found = Utilization::of(&rows, &[BigInt::ZERO, BigInt::ZERO, BigInt::ZERO]);
+        if found.is_empty() {
+            return Ok(Self::default());
+        }
+        Ok(Self {
+            mxu_idleness: found.idleness().unwrap_or_default(),
+            ici_read: found.percent_of("ICI (Read)").unwrap_or_default(),
+            ici_write: found.percent_of("ICI (Write)").unwrap_or_default(),
+        })
+    }
+}
+
 /// All that is known, and what follows.
 struct Verdict {
+    counters: Counters,
     overview: Overview,
     has_ops: bool,
     compute_ms: f64,
@@ -197,8 +228,9 @@ impl Verdict {
     }
 
     fn to_json(&self, has_function: bool) -> Json {
-        // Without hardware counters XProf takes all utilization as 0.
-        let [mxu_idleness, hbm, ici_read, ici_write] = [0.0_f64; 4];
+        let Counters { mxu_idleness, ici_read, ici_write } = self.counters;
+        // XProf looks for rows by a name that its table does not use.
+        let hbm = 0.0_f64;
         let idle_percent = self.idle_ratio_percent();
         let idle_chips = self.overview.cores as f64 * (self.pure_idle_ms() / self.total_ms);
         let duty_cycle = self.overview.duty_cycle_percent;

@@ -13,6 +13,7 @@ mod get_hlo_stats;
 mod get_hlo_text;
 mod get_hosts;
 mod get_kernel_stats;
+mod get_kernel_utilization;
 mod get_kpi_metrics;
 mod get_memory_profile;
 mod get_overview;
@@ -21,14 +22,18 @@ mod get_profile_summary;
 mod get_roofline_model;
 mod get_step_trace;
 mod get_top_hlo_ops;
+mod get_utilization_viewer;
 mod get_xspace_proto;
 mod hlo_modules;
 mod list_hlo_modules;
 mod list_xplane_events;
+mod llo;
 mod op_tree;
 mod table;
 mod table_rows;
 mod upload_trace;
+mod utilization;
+mod verify_numerical_parity;
 
 pub use table::{COMMANDS, Command, DefaultValue, Parameter};
 

@@ -3,9 +3,10 @@
 use super::{
     Call, aggregate_xplane_events, check_host_boundness, get_avg_step_time, get_device_information,
     get_graph_viewer, get_hlo_module_content, get_hlo_neighborhood, get_hlo_op_profile,
-    get_hlo_stats, get_hlo_text, get_hosts, get_kernel_stats, get_kpi_metrics, get_memory_profile,
-    get_overview, get_peak_allocations, get_profile_summary, get_roofline_model, get_step_trace,
-    get_top_hlo_ops, get_xspace_proto, list_hlo_modules, list_xplane_events, upload_trace,
+    get_hlo_stats, get_hlo_text, get_hosts, get_kernel_stats, get_kernel_utilization,
+    get_kpi_metrics, get_memory_profile, get_overview, get_peak_allocations, get_profile_summary,
+    get_roofline_model, get_step_trace, get_top_hlo_ops, get_utilization_viewer, get_xspace_proto,
+    list_hlo_modules, list_xplane_events, llo, upload_trace, verify_numerical_parity,
 };
 use crate::cli::error::Raised;
 use crate::cli::fire::Signature;
@@ -161,6 +162,7 @@ pub static COMMANDS: &[Command] = &[
     },
     Command {
         function: "get_kernel_utilization",
+        run: get_kernel_utilization::run,
         ..planned(
             "compute_utilization",
             &[SESSION],
@@ -306,12 +308,15 @@ pub static COMMANDS: &[Command] = &[
             "The table of kernels",
         )
     },
-    planned(
-        "get_kernel_utilization",
-        &[SESSION],
-        KERNEL_UTILIZATION,
-        "Utilization of the device's units by kernel",
-    ),
+    Command {
+        run: get_kernel_utilization::run,
+        ..planned(
+            "get_kernel_utilization",
+            &[SESSION],
+            KERNEL_UTILIZATION,
+            "Utilization of the device's units by kernel",
+        )
+    },
     Command {
         run: get_kpi_metrics::run,
         ..planned(
@@ -321,18 +326,24 @@ pub static COMMANDS: &[Command] = &[
             "The few numbers that sum a session up",
         )
     },
-    planned(
-        "get_llo_analysis",
-        &[SESSION, p("host", Text("")), p("kernel", Text("")), BYPASS],
-        &[],
-        "Low-level operations of a kernel",
-    ),
-    planned(
-        "get_llo_debug_string",
-        &[SESSION, p("host", Text("")), BYPASS],
-        &[],
-        "Low-level operations as text",
-    ),
+    Command {
+        run: llo::run_analysis,
+        ..planned(
+            "get_llo_analysis",
+            &[SESSION, p("host", Text("")), p("kernel", Text("")), BYPASS],
+            &[],
+            "Low-level operations of a kernel",
+        )
+    },
+    Command {
+        run: llo::run_debug_string,
+        ..planned(
+            "get_llo_debug_string",
+            &[SESSION, p("host", Text("")), BYPASS],
+            &[],
+            "Low-level operations as text",
+        )
+    },
     Command {
         run: get_memory_profile::run,
         ..planned("get_memory_profile", &[SESSION], JUST_BYPASS, "Memory in use at its peak")
@@ -404,12 +415,15 @@ pub static COMMANDS: &[Command] = &[
             "The operations with the most time, flops and bytes",
         )
     },
-    planned(
-        "get_utilization_viewer",
-        &[SESSION],
-        &[p("host", Int(0)), p("device", Int(0)), p("node", Int(0)), BYPASS],
-        "Utilization of the device's units",
-    ),
+    Command {
+        run: get_utilization_viewer::run,
+        ..planned(
+            "get_utilization_viewer",
+            &[SESSION],
+            &[p("host", Int(0)), p("device", Int(0)), p("node", Int(0)), BYPASS],
+            "Utilization of the device's units",
+        )
+    },
     Command {
         takes_any_name: true,
         run: get_xspace_proto::run,
@@ -456,24 +470,27 @@ pub static COMMANDS: &[Command] = &[
             "Copy a profile into a log directory",
         )
     },
-    planned(
-        "verify_numerical_parity",
-        &[
-            p("kernel_ref", Required),
-            p("kernel_candidate", Required),
-            p("shapes", Required),
-            p("dtype_str", Text("bfloat16")),
-            p("tier", Text("presubmit")),
-            p("max_allowed_ulp", Int(2)),
-            p("p99_9_allowed_ulp", Int(1)),
-            p("seed", Int(42)),
-            p("regimes", Nothing),
-            p("kernel_oracle", Nothing),
-            p("device_kind", Nothing),
-        ],
-        JUST_BYPASS,
-        "Compare the numbers of two kernels",
-    ),
+    Command {
+        run: verify_numerical_parity::run,
+        ..planned(
+            "verify_numerical_parity",
+            &[
+                p("kernel_ref", Required),
+                p("kernel_candidate", Required),
+                p("shapes", Required),
+                p("dtype_str", Text("bfloat16")),
+                p("tier", Text("presubmit")),
+                p("max_allowed_ulp", Int(2)),
+                p("p99_9_allowed_ulp", Int(1)),
+                p("seed", Int(42)),
+                p("regimes", Nothing),
+                p("kernel_oracle", Nothing),
+                p("device_kind", Nothing),
+            ],
+            JUST_BYPASS,
+            "Compare the numbers of two kernels",
+        )
+    },
 ];
 
 #[cfg(test)]

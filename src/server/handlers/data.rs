@@ -23,7 +23,10 @@ enum Failure {
 
 /// `/data`
 pub(in crate::server) fn data(app: &App, request: &Request) -> Response {
-    match prepare(request).and_then(|()| find(app, request)) {
+    if let Some(names) = counter_names(request) {
+        return names.map_or_else(|failure| fail(app, failure), |answer| respond(app, answer));
+    }
+    match find(app, request) {
         Ok(session) => {
             kept(app, request, "data", &session, || match answer(app, request, &session) {
                 Ok(answer) => respond(app, answer),
@@ -36,7 +39,13 @@ pub(in crate::server) fn data(app: &App, request: &Request) -> Response {
 
 /// `/data_csv`
 pub(in crate::server) fn data_csv(app: &App, request: &Request) -> Response {
-    match prepare(request).and_then(|()| find(app, request)) {
+    if let Some(names) = counter_names(request) {
+        return names.map_or_else(
+            |failure| fail_csv(app, failure),
+            |answer| respond_csv(app, request, &answer),
+        );
+    }
+    match find(app, request) {
         Ok(session) => {
             kept(app, request, "data_csv", &session, || match answer(app, request, &session) {
                 Ok(answer) => respond_csv(app, request, &answer),
@@ -113,18 +122,14 @@ fn csv_file_name(request: &Request) -> String {
     format!("{}.csv", parts.join("_"))
 }
 
-/// What is checked before the run: counter names need none.
-fn prepare(request: &Request) -> Result<(), Failure> {
-    if request.param("tag") != Some("perf_counters") || request.param("names_only") != Some("1") {
-        return Ok(());
-    }
-    match request.param("device_type").filter(|device| !device.is_empty()) {
-        None => Err(Failure::Value(
-            "device_type is required for perf_counters with names_only".to_owned(),
-        )),
-        Some("v6e" | "v7x") => Err(Failure::NoData(Some(tools::NOT_BUILT.to_owned()))),
-        Some(device) => Err(Failure::Value(format!("Unsupported device_type: {device}"))),
-    }
+/// The names of counters, which need no run, where the request asks for them.
+fn counter_names(request: &Request) -> Option<Result<Answer, Failure>> {
+    let is_wanted =
+        request.param("tag") == Some("perf_counters") && request.param("names_only") == Some("1");
+    is_wanted.then(|| match tools::counter_names(request.param("device_type")) {
+        Ok(body) => Ok(Answer { body, content_type: JSON, reason: None }),
+        Err(words) => Err(Failure::Value(words)),
+    })
 }
 
 /// The run.
@@ -157,7 +162,8 @@ fn answer(app: &App, request: &Request, session: &Session) -> Result<Answer, Fai
     let request = tools::Request {
         tool: tool.name,
         session: &session,
-        params: &request.query,
+        // XProf hands this tool options that no query sets.
+        params: if tool.name == "kernel_utilization" { &[] } else { &request.query },
         profiles: &app.profiles,
     };
     tools::answer(&request).map_err(|error| match error {
