@@ -46,8 +46,8 @@ fn rows<'a>(samples: &Samples<'a>, line: Line<'a>) -> Option<DataTable> {
         table.row();
         // XProf numbers the hosts of one session from 0, and there is one.
         table.number(0.0);
-        table.number(samples.device().id as f64);
-        table.number(line.id() as f64);
+        table.number(shown_id(samples.device().id));
+        table.number(shown_id(line.id()));
         table.number(f64::from(metric.node));
         table.text(metric.name);
         table.number(metric.achieved);
@@ -55,4 +55,9 @@ fn rows<'a>(samples: &Samples<'a>, line: Line<'a>) -> Option<DataTable> {
         table.text(metric.unit);
     }
     Some(table)
+}
+
+/// XProf keeps 32 bits of an id, signed, and shows them as 64 without a sign.
+fn shown_id(id: i64) -> f64 {
+    i64::from(id as i32) as u64 as f64
 }

@@ -24,7 +24,7 @@ pub struct Samples<'a> {
 pub struct Sample {
     /// By the slots of the plan.
     pub values: Vec<u64>,
-    /// The longest event of the line, microseconds.
+    /// The longest event of the line, microseconds; negative durations are huge, as in XProf.
     pub longest_us: f64,
 }
 
@@ -40,7 +40,7 @@ struct Said {
 pub enum Repeated {
     /// The last counts.
     Last,
-    /// Their sum, in 64 bits.
+    /// Their sum, in 64 bits; each is first rounded to a double.
     Sum,
 }
 
@@ -78,14 +78,14 @@ impl<'a> Samples<'a> {
         let (mut is_empty, mut longest_us) = (true, 0.0);
         for index in self.order.of_line(line) {
             let event = line.event(index);
-            longest_us = f64::max(longest_us, event.duration_ps as f64 / 1e3 / 1e3);
+            longest_us = f64::max(longest_us, event.duration_ps as u64 as f64 / 1e3 / 1e3);
             let Some((id, value)) = self.counter(&event) else { continue };
             is_empty = false;
             if let Some(slot) = self.plan.slot(id) {
                 let present = &mut values[slot as usize];
                 *present = match repeated {
                     Repeated::Last => value,
-                    Repeated::Sum => present.wrapping_add(value),
+                    Repeated::Sum => present.wrapping_add(value as f64 as u64),
                 };
             }
         }

@@ -1,4 +1,4 @@
-//! Which counters make which metric: the tensor cores, the memories and links, and the SparseCores of
+//! Which counters make which metric: the tensor cores, the memories and links, and the sparse cores of
 //! TPU v6e and v7x (`ComputeTpuGenericTcUnitUtilization`, `…BandwidthUtilization`,
 //! `…IciBandwidthUtilization`, `ComputeTpuv6eScUnitUtilization`, `ComputeTpuv7xScUnitUtilization`).
 
@@ -22,14 +22,15 @@ const SPARSE_CORES: u32 = 2;
 const TILES: u32 = 16;
 
 /// Cycles that a multiplication takes by where its operand is and of which type it is.
-const BF16_V6E: &[(&str, u64)] =
-    &[("lmr_bf16", 4), ("vreg_f8", 8), ("vreg_bf16", 8), ("vreg_f32", 4)];
-const BF16_V7X: &[(&str, u64)] = &[("lmr_bf16", 4), ("vreg_bf16", 8), ("vreg_f32", 4)];
-const I8: &[(&str, u64)] = &[("lmr_i8", 2), ("vreg_i8", 8)];
-const I4: &[(&str, u64)] = &[("lmr_i4", 2), ("vreg_i4", 8)];
-const F8: &[(&str, u64)] = &[("vreg_f8", 8)];
+type Operands = &'static [(&'static str, u64)];
 
-/// Metrics of the scalar slots of a SparseCore's tiles.
+const BF16_V6E: Operands = &[("lmr_bf16", 4), ("vreg_f8", 8), ("vreg_bf16", 8), ("vreg_f32", 4)];
+const BF16_V7X: Operands = &[("lmr_bf16", 4), ("vreg_bf16", 8), ("vreg_f32", 4)];
+const I8: Operands = &[("lmr_i8", 2), ("vreg_i8", 8)];
+const I4: Operands = &[("lmr_i4", 2), ("vreg_i4", 8)];
+const F8: Operands = &[("vreg_f8", 8)];
+
+/// Metrics of the scalar slots of a sparse core's tiles.
 const TILE_SCALAR: [(&str, &str); 4] = [
     ("TEC Scalar Issue", "tec_scalar_issue"),
     ("TEC Scalar Issue: S0 slot", "tec_s0_instruction"),
@@ -146,8 +147,7 @@ impl<'b, 'a> TensorCore<'b, 'a> {
 
     fn add_matrix_units(&mut self) {
         self.busy(["No MXU Busy", "1 MXU Busy", "2 MXU Busy", "Avg MXU Busy"], "mxu_busy");
-        type Types = [(&'static str, &'static [(&'static str, u64)])];
-        let types: &Types = match self.chip {
+        let types: &[(&'static str, Operands)] = match self.chip {
             Chip::V6e => &[("MXU BF16", BF16_V6E), ("MXU I8", I8), ("MXU I4", I4)],
             Chip::V7x => &[("MXU BF16", BF16_V7X), ("MXU E4M3 + E5M2", F8)],
         };
@@ -285,7 +285,7 @@ fn add_links(builder: &mut Builder<'_>, chip: Chip) {
     }
 }
 
-/// The tiles and the sequencer of a SparseCore.
+/// The tiles and the sequencer of a sparse core.
 fn add_sparse_core(builder: &mut Builder<'_>, chip: Chip, node: u32, core: &str) {
     let (scalar, vector) = match chip {
         Chip::V6e => ("sct", "sct"),
