@@ -33,6 +33,15 @@ impl Event {
 
 /// A profile of one plane; each line has an id, a name and events.
 pub fn profile(plane_name: &str, lines: &[(i64, &str, Vec<Event>)]) -> Vec<u8> {
+    device_profile(plane_name, &[], lines)
+}
+
+/// The same where the plane has stats.
+pub fn device_profile(
+    plane_name: &str,
+    plane_stats: &[(&'static str, Value)],
+    lines: &[(i64, &str, Vec<Event>)],
+) -> Vec<u8> {
     let mut events: Vec<String> = Vec::new();
     let mut stats: Vec<String> = Vec::new();
     let mut plane = Vec::new();
@@ -45,6 +54,9 @@ pub fn profile(plane_name: &str, lines: &[(i64, &str, Vec<Event>)]) -> Vec<u8> {
             write::bytes_field(&mut line, 4, &event_bytes(event, &mut events, &mut stats));
         }
         write::bytes_field(&mut plane, 3, &line);
+    }
+    for (name, value) in plane_stats {
+        write::bytes_field(&mut plane, 6, &stat_bytes(name, value, &mut stats));
     }
     for (index, name) in events.iter().enumerate() {
         let id = index as i64 + 1;
@@ -65,16 +77,20 @@ fn event_bytes(event: &Event, events: &mut Vec<String>, stats: &mut Vec<String>)
     write::varint_field(&mut bytes, 2, event.offset_ps as u64);
     write::varint_field(&mut bytes, 3, event.duration_ps as u64);
     for (name, value) in &event.stats {
-        let mut stat = Vec::new();
-        write::varint_field(&mut stat, 1, id_of(stats, name));
-        match value {
-            Value::Double(value) => write::double_field(&mut stat, 2, *value),
-            Value::Int(value) => write::varint_field(&mut stat, 4, *value as u64),
-            Value::Text(value) => write::bytes_field(&mut stat, 5, value.as_bytes()),
-        }
-        write::bytes_field(&mut bytes, 4, &stat);
+        write::bytes_field(&mut bytes, 4, &stat_bytes(name, value, stats));
     }
     bytes
+}
+
+fn stat_bytes(name: &str, value: &Value, stats: &mut Vec<String>) -> Vec<u8> {
+    let mut stat = Vec::new();
+    write::varint_field(&mut stat, 1, id_of(stats, name));
+    match value {
+        Value::Double(value) => write::double_field(&mut stat, 2, *value),
+        Value::Int(value) => write::varint_field(&mut stat, 4, *value as u64),
+        Value::Text(value) => write::bytes_field(&mut stat, 5, value.as_bytes()),
+    }
+    stat
 }
 
 /// The id of a name: its place in a list, from 1 on.

@@ -186,7 +186,9 @@ impl Counters {
         if !data.offers("utilization_viewer") {
             return Ok(Self::default());
         }
-        let Some(table) = data.fetch_json("utilization_viewer", &[])? else {
+        // The table covers one host: of several the first counts.
+        let Some(table) = data.fetch_each_host("utilization_viewer").next().transpose()?.flatten()
+        else {
             return Ok(Self::default());
         };
         let rows = Rows::of(&table);

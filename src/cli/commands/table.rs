@@ -29,7 +29,7 @@ pub struct Command {
     /// One line for the help.
     pub summary: &'static str,
     /// What it does.
-    pub run: fn(&Call) -> Result<Value, Raised>,
+    pub run: Run,
 }
 
 /// A parameter of a command.
@@ -117,349 +117,280 @@ const KERNEL_UTILIZATION: &[Parameter] = &[
     BYPASS,
 ];
 
-/// The one place that answers for commands which are known but not built yet.
-fn unimplemented(call: &Call) -> Result<Value, Raised> {
-    let name = call.command.name;
-    Err(Raised::Unimplemented(format!("The command '{name}' is not implemented yet.")))
-}
+type Run = fn(&Call) -> Result<Value, Raised>;
 
-const fn planned(
+const fn command(
     name: &'static str,
+    run: Run,
     positional: &'static [Parameter],
     keyword_only: &'static [Parameter],
     summary: &'static str,
 ) -> Command {
-    Command {
-        name,
-        function: name,
-        positional,
-        keyword_only,
-        takes_any_name: false,
-        summary,
-        run: unimplemented,
-    }
+    let function = name;
+    Command { name, function, positional, keyword_only, takes_any_name: false, summary, run }
 }
 
 /// All commands, in the order of their names.
 pub static COMMANDS: &[Command] = &[
-    Command {
-        run: aggregate_xplane_events::run,
-        ..planned(
-            "aggregate_xplane_events",
-            &[SESSION, p("plane_regex", Text(".*")), p("event_regex", Text(".*")), BYPASS],
-            &[],
-            "Count, sum, mean, extremes and deviation of event durations, by event name",
-        )
-    },
-    Command {
-        run: check_host_boundness::run,
-        ..planned(
-            "check_host_boundness",
-            &[SESSION, p("func_name", Nothing), BYPASS],
-            &[],
-            "Whether the device waits for the host, and why",
-        )
-    },
+    command(
+        "aggregate_xplane_events",
+        aggregate_xplane_events::run,
+        &[SESSION, p("plane_regex", Text(".*")), p("event_regex", Text(".*")), BYPASS],
+        &[],
+        "Count, sum, mean, extremes and deviation of event durations, by event name",
+    ),
+    command(
+        "check_host_boundness",
+        check_host_boundness::run,
+        &[SESSION, p("func_name", Nothing), BYPASS],
+        &[],
+        "Whether the device waits for the host, and why",
+    ),
     Command {
         function: "get_kernel_utilization",
-        run: get_kernel_utilization::run,
-        ..planned(
+        ..command(
             "compute_utilization",
+            get_kernel_utilization::run,
             &[SESSION],
             KERNEL_UTILIZATION,
             "Utilization of the device's units by kernel",
         )
     },
-    Command {
-        run: get_avg_step_time::run,
-        ..planned(
-            "get_avg_step_time",
-            &[p("source", Required)],
-            &[p("func_name", Nothing), p("output_format", Text("json")), BYPASS],
-            "Mean time of a step",
-        )
-    },
-    Command {
-        run: get_device_information::run,
-        ..planned(
-            "get_device_information",
-            SESSION_AND_BYPASS,
-            &[],
-            "The device and its peak rates",
-        )
-    },
-    Command {
-        run: get_graph_viewer::run,
-        ..planned(
-            "get_graph_viewer",
-            &[p("session_id", Text(""))],
-            &[
-                p("symbol_id", Text("")),
-                p("symbol_type", Text("")),
-                p("graph_type", Text("xla")),
-                p("module_name", Text("")),
-                p("output_type", Text("short_txt")),
-                p("show_metadata", Bool(true)),
-                p("node_name", Text("")),
-                p("graph_width", Int(1)),
-                p("merge_fusion", Bool(false)),
-                p("tag", Text("")),
-                p("tool", Text("")),
-                p("op_profile_limit", Int(0)),
-                p("use_xplane", Int(0)),
-                BYPASS,
-            ],
-            "An HLO module as text or as a graph around one instruction",
-        )
-    },
-    Command {
-        run: get_hlo_module_content::run,
-        ..planned(
-            "get_hlo_module_content",
-            &[
-                SESSION,
-                p("fmt", Text("text")),
-                p("module_name", Nothing),
-                p("max_lines", Int(2000)),
-            ],
-            &[p("print_metadata", Bool(false)), BYPASS],
-            "The text of an HLO module",
-        )
-    },
-    Command {
-        run: get_hlo_neighborhood::run,
-        ..planned(
-            "get_hlo_neighborhood",
-            &[
-                SESSION,
-                p("instruction_name", Nothing),
-                p("radius", Int(2)),
-                p("module_name", Nothing),
-            ],
-            &[p("op_name", Nothing), p("print_metadata", Bool(false)), BYPASS],
-            "The instructions around one instruction",
-        )
-    },
-    Command {
-        run: get_hlo_op_profile::run,
-        ..planned(
-            "get_hlo_op_profile",
-            &[
-                SESSION,
-                p("top_n", Int(15)),
-                p("view", Text("grouped")),
-                p("category", Nothing),
-                p("path", Nothing),
-                p("depth", Int(2)),
-                p("sort_by", Text("time")),
-                BYPASS,
-            ],
-            &[],
-            "Time by HLO category and operation",
-        )
-    },
-    Command {
-        run: get_hlo_stats::run,
-        ..planned(
-            "get_hlo_stats",
-            &[SESSION],
-            &[
-                p("limit", Int(20)),
-                p("sort_by", Text("self_time")),
-                p("category_filter", Nothing),
-                BYPASS,
-            ],
-            "The table of HLO operations",
-        )
-    },
-    Command {
-        run: get_hlo_text::run,
-        ..planned(
-            "get_hlo_text",
-            &[
-                SESSION,
-                p("path", Nothing),
-                p("module_name", Nothing),
-                p("op_name", Nothing),
-                BYPASS,
-            ],
-            &[],
-            "The text of an HLO module, also into a file",
-        )
-    },
-    Command {
-        run: get_hosts::run,
-        ..planned("get_hosts", SESSION_AND_BYPASS, &[], "The hosts of a session")
-    },
-    Command {
-        run: get_kernel_stats::run,
-        ..planned(
-            "get_kernel_stats",
-            &[p("source", Nothing), p("session_id", Nothing)],
-            &[
-                p("kernel_name", Nothing),
-                p("limit", Int(10)),
-                p("output_format", Text("json")),
-                p("include_summary", Bool(false)),
-                p("device_to_use", Text("TPU:0")),
-                p("trace_matchers", Nothing),
-                BYPASS,
-            ],
-            "The table of kernels",
-        )
-    },
-    Command {
-        run: get_kernel_utilization::run,
-        ..planned(
-            "get_kernel_utilization",
-            &[SESSION],
-            KERNEL_UTILIZATION,
-            "Utilization of the device's units by kernel",
-        )
-    },
-    Command {
-        run: get_kpi_metrics::run,
-        ..planned(
-            "get_kpi_metrics",
-            &[SESSION],
-            JUST_BYPASS,
-            "The few numbers that sum a session up",
-        )
-    },
-    Command {
-        run: llo::run_analysis,
-        ..planned(
-            "get_llo_analysis",
-            &[SESSION, p("host", Text("")), p("kernel", Text("")), BYPASS],
-            &[],
-            "Low-level operations of a kernel",
-        )
-    },
-    Command {
-        run: llo::run_debug_string,
-        ..planned(
-            "get_llo_debug_string",
-            &[SESSION, p("host", Text("")), BYPASS],
-            &[],
-            "Low-level operations as text",
-        )
-    },
-    Command {
-        run: get_memory_profile::run,
-        ..planned("get_memory_profile", &[SESSION], JUST_BYPASS, "Memory in use at its peak")
-    },
-    Command {
-        run: get_overview::run,
-        ..planned(
-            "get_overview",
-            &[SESSION, p("include_command", Bool(false)), BYPASS],
-            &[],
-            "Performance summary and run environment",
-        )
-    },
-    Command {
-        run: get_peak_allocations::run,
-        ..planned(
-            "get_peak_allocations",
-            &[SESSION],
-            &[
-                p("limit", Int(10)),
-                p("min_size_mib", Float(1.0)),
-                p("output_format", Text("json")),
-                p("include_summary", Bool(true)),
-                p("aggregate_instructions", Bool(true)),
-                BYPASS,
-            ],
-            "The buffers that are alive at peak memory, by module",
-        )
-    },
-    Command {
-        run: get_profile_summary::run,
-        ..planned(
-            "get_profile_summary",
-            SESSION_AND_BYPASS,
-            &[],
-            "A session in a few lines and a table",
-        )
-    },
-    Command {
-        run: get_roofline_model::run,
-        ..planned(
-            "get_roofline_model",
-            &[SESSION],
-            &[p("top_n", Int(15)), p("group_by", Text("program")), BYPASS],
-            "Operations against the device's peak rates",
-        )
-    },
-    Command {
-        run: get_step_trace::run,
-        ..planned(
-            "get_step_trace",
-            &[SESSION],
-            &[
-                p("step_num", Nothing),
-                p("limit", Int(20)),
-                p("device_core", Nothing),
-                p("include_summary", Bool(true)),
-                BYPASS,
-            ],
-            "Steps and where their time goes",
-        )
-    },
-    Command {
-        run: get_top_hlo_ops::run,
-        ..planned(
-            "get_top_hlo_ops",
-            &[SESSION],
-            &[p("limit", Int(10)), p("category_filter", Nothing), BYPASS],
-            "The operations with the most time, flops and bytes",
-        )
-    },
-    Command {
-        run: get_utilization_viewer::run,
-        ..planned(
-            "get_utilization_viewer",
-            &[SESSION],
-            &[p("host", Int(0)), p("device", Int(0)), p("node", Int(0)), BYPASS],
-            "Utilization of the device's units",
-        )
-    },
+    command(
+        "get_avg_step_time",
+        get_avg_step_time::run,
+        &[p("source", Required)],
+        &[p("func_name", Nothing), p("output_format", Text("json")), BYPASS],
+        "Mean time of a step",
+    ),
+    command(
+        "get_device_information",
+        get_device_information::run,
+        SESSION_AND_BYPASS,
+        &[],
+        "The device and its peak rates",
+    ),
+    command(
+        "get_graph_viewer",
+        get_graph_viewer::run,
+        &[p("session_id", Text(""))],
+        &[
+            p("symbol_id", Text("")),
+            p("symbol_type", Text("")),
+            p("graph_type", Text("xla")),
+            p("module_name", Text("")),
+            p("output_type", Text("short_txt")),
+            p("show_metadata", Bool(true)),
+            p("node_name", Text("")),
+            p("graph_width", Int(1)),
+            p("merge_fusion", Bool(false)),
+            p("tag", Text("")),
+            p("tool", Text("")),
+            p("op_profile_limit", Int(0)),
+            p("use_xplane", Int(0)),
+            BYPASS,
+        ],
+        "An HLO module as text or as a graph around one instruction",
+    ),
+    command(
+        "get_hlo_module_content",
+        get_hlo_module_content::run,
+        &[SESSION, p("fmt", Text("text")), p("module_name", Nothing), p("max_lines", Int(2000))],
+        &[p("print_metadata", Bool(false)), BYPASS],
+        "The text of an HLO module",
+    ),
+    command(
+        "get_hlo_neighborhood",
+        get_hlo_neighborhood::run,
+        &[SESSION, p("instruction_name", Nothing), p("radius", Int(2)), p("module_name", Nothing)],
+        &[p("op_name", Nothing), p("print_metadata", Bool(false)), BYPASS],
+        "The instructions around one instruction",
+    ),
+    command(
+        "get_hlo_op_profile",
+        get_hlo_op_profile::run,
+        &[
+            SESSION,
+            p("top_n", Int(15)),
+            p("view", Text("grouped")),
+            p("category", Nothing),
+            p("path", Nothing),
+            p("depth", Int(2)),
+            p("sort_by", Text("time")),
+            BYPASS,
+        ],
+        &[],
+        "Time by HLO category and operation",
+    ),
+    command(
+        "get_hlo_stats",
+        get_hlo_stats::run,
+        &[SESSION],
+        &[
+            p("limit", Int(20)),
+            p("sort_by", Text("self_time")),
+            p("category_filter", Nothing),
+            BYPASS,
+        ],
+        "The table of HLO operations",
+    ),
+    command(
+        "get_hlo_text",
+        get_hlo_text::run,
+        &[SESSION, p("path", Nothing), p("module_name", Nothing), p("op_name", Nothing), BYPASS],
+        &[],
+        "The text of an HLO module, also into a file",
+    ),
+    command("get_hosts", get_hosts::run, SESSION_AND_BYPASS, &[], "The hosts of a session"),
+    command(
+        "get_kernel_stats",
+        get_kernel_stats::run,
+        &[p("source", Nothing), p("session_id", Nothing)],
+        &[
+            p("kernel_name", Nothing),
+            p("limit", Int(10)),
+            p("output_format", Text("json")),
+            p("include_summary", Bool(false)),
+            p("device_to_use", Text("TPU:0")),
+            p("trace_matchers", Nothing),
+            BYPASS,
+        ],
+        "The table of kernels",
+    ),
+    command(
+        "get_kernel_utilization",
+        get_kernel_utilization::run,
+        &[SESSION],
+        KERNEL_UTILIZATION,
+        "Utilization of the device's units by kernel",
+    ),
+    command(
+        "get_kpi_metrics",
+        get_kpi_metrics::run,
+        &[SESSION],
+        JUST_BYPASS,
+        "The few numbers that sum a session up",
+    ),
+    command(
+        "get_llo_analysis",
+        llo::run_analysis,
+        &[SESSION, p("host", Text("")), p("kernel", Text("")), BYPASS],
+        &[],
+        "Low-level operations of a kernel",
+    ),
+    command(
+        "get_llo_debug_string",
+        llo::run_debug_string,
+        &[SESSION, p("host", Text("")), BYPASS],
+        &[],
+        "Low-level operations as text",
+    ),
+    command(
+        "get_memory_profile",
+        get_memory_profile::run,
+        &[SESSION],
+        JUST_BYPASS,
+        "Memory in use at its peak",
+    ),
+    command(
+        "get_overview",
+        get_overview::run,
+        &[SESSION, p("include_command", Bool(false)), BYPASS],
+        &[],
+        "Performance summary and run environment",
+    ),
+    command(
+        "get_peak_allocations",
+        get_peak_allocations::run,
+        &[SESSION],
+        &[
+            p("limit", Int(10)),
+            p("min_size_mib", Float(1.0)),
+            p("output_format", Text("json")),
+            p("include_summary", Bool(true)),
+            p("aggregate_instructions", Bool(true)),
+            BYPASS,
+        ],
+        "The buffers that are alive at peak memory, by module",
+    ),
+    command(
+        "get_profile_summary",
+        get_profile_summary::run,
+        SESSION_AND_BYPASS,
+        &[],
+        "A session in a few lines and a table",
+    ),
+    command(
+        "get_roofline_model",
+        get_roofline_model::run,
+        &[SESSION],
+        &[p("top_n", Int(15)), p("group_by", Text("program")), BYPASS],
+        "Operations against the device's peak rates",
+    ),
+    command(
+        "get_step_trace",
+        get_step_trace::run,
+        &[SESSION],
+        &[
+            p("step_num", Nothing),
+            p("limit", Int(20)),
+            p("device_core", Nothing),
+            p("include_summary", Bool(true)),
+            BYPASS,
+        ],
+        "Steps and where their time goes",
+    ),
+    command(
+        "get_top_hlo_ops",
+        get_top_hlo_ops::run,
+        &[SESSION],
+        &[p("limit", Int(10)), p("category_filter", Nothing), BYPASS],
+        "The operations with the most time, flops and bytes",
+    ),
+    command(
+        "get_utilization_viewer",
+        get_utilization_viewer::run,
+        &[SESSION],
+        &[p("host", Int(0)), p("device", Int(0)), p("node", Int(0)), BYPASS],
+        "Utilization of the device's units",
+    ),
     Command {
         takes_any_name: true,
-        run: get_xspace_proto::run,
-        ..planned(
+        ..command(
             "get_xspace_proto",
+            get_xspace_proto::run,
             &[SESSION, p("as_text", Bool(false)), p("output_path", Nothing), BYPASS],
             &[],
             "The profile itself, as bytes or into a file",
         )
     },
-    Command {
-        run: list_hlo_modules::run,
-        ..planned("list_hlo_modules", &[SESSION], JUST_BYPASS, "The HLO modules of a session")
-    },
-    Command {
-        run: list_xplane_events::run,
-        ..planned(
-            "list_xplane_events",
-            &[SESSION],
-            &[
-                p("plane_regex", Text(".*")),
-                p("event_regex", Text(".*")),
-                p("start_time_ps", Nothing),
-                p("end_time_ps", Nothing),
-                p("max_events", Int(100)),
-                p("offset", Int(0)),
-                BYPASS,
-            ],
-            "Events by plane, name and time",
-        )
-    },
+    command(
+        "list_hlo_modules",
+        list_hlo_modules::run,
+        &[SESSION],
+        JUST_BYPASS,
+        "The HLO modules of a session",
+    ),
+    command(
+        "list_xplane_events",
+        list_xplane_events::run,
+        &[SESSION],
+        &[
+            p("plane_regex", Text(".*")),
+            p("event_regex", Text(".*")),
+            p("start_time_ps", Nothing),
+            p("end_time_ps", Nothing),
+            p("max_events", Int(100)),
+            p("offset", Int(0)),
+            BYPASS,
+        ],
+        "Events by plane, name and time",
+    ),
     Command {
         takes_any_name: true,
-        run: upload_trace::run,
-        ..planned(
+        ..command(
             "upload_trace",
+            upload_trace::run,
             &[
                 p("file_path", Required),
                 p("ttl", Nothing),
@@ -470,27 +401,25 @@ pub static COMMANDS: &[Command] = &[
             "Copy a profile into a log directory",
         )
     },
-    Command {
-        run: verify_numerical_parity::run,
-        ..planned(
-            "verify_numerical_parity",
-            &[
-                p("kernel_ref", Required),
-                p("kernel_candidate", Required),
-                p("shapes", Required),
-                p("dtype_str", Text("bfloat16")),
-                p("tier", Text("presubmit")),
-                p("max_allowed_ulp", Int(2)),
-                p("p99_9_allowed_ulp", Int(1)),
-                p("seed", Int(42)),
-                p("regimes", Nothing),
-                p("kernel_oracle", Nothing),
-                p("device_kind", Nothing),
-            ],
-            JUST_BYPASS,
-            "Compare the numbers of two kernels",
-        )
-    },
+    command(
+        "verify_numerical_parity",
+        verify_numerical_parity::run,
+        &[
+            p("kernel_ref", Required),
+            p("kernel_candidate", Required),
+            p("shapes", Required),
+            p("dtype_str", Text("bfloat16")),
+            p("tier", Text("presubmit")),
+            p("max_allowed_ulp", Int(2)),
+            p("p99_9_allowed_ulp", Int(1)),
+            p("seed", Int(42)),
+            p("regimes", Nothing),
+            p("kernel_oracle", Nothing),
+            p("device_kind", Nothing),
+        ],
+        JUST_BYPASS,
+        "Compare the numbers of two kernels",
+    ),
 ];
 
 #[cfg(test)]
