@@ -43,7 +43,7 @@ static: ui ## a static binary, checked: target/x86_64-unknown-linux-gnu/release/
 
 browser: build ## the interface in headless Chromium (needs node, npm and chromium)
 	cd tests/browser && npm ci --silent --no-audit --no-fund && node trace_viewer.mjs ../../$(BINARY) ../../$(LOGDIR) && \
-	node graph_viewer.mjs ../../$(BINARY) ../../$(LOGDIR)
+	node graph_viewer.mjs ../../$(BINARY) ../../$(LOGDIR) && node report.mjs ../../$(BINARY) ../../$(LOGDIR)
 
 clean: ## what was built and fetched
 	cargo clean

@@ -1,46 +1,12 @@
 //! The words of the command line: first to a [`Mode`], then the mode runs.
 
 use crate::cli;
+use crate::cli::own::{self, OwnCommand};
 use crate::server::{self, Config};
 use lexopt::prelude::{Long, Short, Value};
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-const HELP: &str = "\
-xprof-rs: XProf's interface and answers for TPU and GPU profiles
-
-Usage:
-  xprof-rs [server] [LOGDIR] [FLAGS]    serve the profiles below a log directory
-  xprof-rs COMMAND ...                  run one command (xprof-rs help commands)
-  xprof-rs export SESSION ...           write a whole trace as Chrome JSON,
-                                        Perfetto trace or CSV
-
-Flags of the server (with - or _, as --flag VALUE or --flag=VALUE):
-  --logdir DIR          log directory; without it, requests name sessions
-                        by themselves
-  --host ADDRESS        address to listen on (default 127.0.0.1: this
-                        machine only)
-  --port N              port (default 8791; 0: any free one)
-  --src-prefix PATH     where source links of the interface lead
-  --hide-capture-profile-button
-                        no capture button in the interface
-  --enable-tab-name-label
-                        label in the interface's browser tab
-  --access-log          one JSON line for each request on stderr
-  --grpc-port, --worker-service-address, --max-concurrent-worker-requests
-                        taken for XProf's sake, without effect: there are
-                        no worker processes
-  -h, --help            this text
-  -V, --version         version
-
-Environment:
-  XPROF_STATIC_DIR      directory with other files for the interface
-
-Exit codes: 0 stopped by SIGINT or SIGTERM, 2 wrong flags or no such log
-directory, 3 address in use.
-";
 
 /// What the words ask for.
 #[derive(Debug)]
@@ -48,9 +14,10 @@ enum Mode {
     Serve(Config),
     /// A command with its own argument language; all its words.
     Command(Vec<OsString>),
-    /// The words after `export`.
-    Export(Vec<OsString>),
-    Help,
+    /// A command that XProf does not have, and the words after its name.
+    Own(&'static OwnCommand, Vec<OsString>),
+    /// Help on the program, or on the server.
+    Help(Option<&'static str>),
     Version,
 }
 
@@ -59,20 +26,14 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
     match parse(words) {
         Ok(Mode::Serve(config)) => server::serve(config),
         Ok(Mode::Command(words)) => cli::run(words),
-        Ok(Mode::Export(words)) => cli::export::run(words),
-        Ok(Mode::Help) => print(HELP),
-        Ok(Mode::Version) => print(concat!("xprof-rs ", env!("CARGO_PKG_VERSION"), "\n")),
+        Ok(Mode::Own(command, words)) => cli::own::run(command, words),
+        Ok(Mode::Help(name)) => cli::print(&cli::help_on(name.map(str::to_owned).as_ref())),
+        Ok(Mode::Version) => cli::print(concat!("xprof-rs ", env!("CARGO_PKG_VERSION"), "\n")),
         Err(message) => {
-            eprintln!("xprof-rs: {message} (see xprof-rs --help)");
+            cli::note(&format!("xprof-rs: {message} (see xprof-rs --help)"));
             ExitCode::from(server::EXIT_USAGE)
         }
     }
-}
-
-fn print(text: &str) -> ExitCode {
-    // A reader that closed the pipe (`| head`) has what it wanted.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    ExitCode::SUCCESS
 }
 
 fn parse(mut words: Vec<OsString>) -> Result<Mode, String> {
@@ -80,15 +41,21 @@ fn parse(mut words: Vec<OsString>) -> Result<Mode, String> {
     if cli::is_command(&words) {
         return Ok(Mode::Command(words));
     }
-    match words.first() {
-        Some(first) if first == "server" => {
-            words.remove(0);
+    let own = words.first().and_then(|first| own::find(first.to_str()?));
+    match (own, words.first()) {
+        (Some(command), _) if command.run.is_some() => {
+            return Ok(Mode::Own(command, words.split_off(1)));
         }
-        Some(first) if first == cli::export::NAME => return Ok(Mode::Export(words.split_off(1))),
-        Some(first) if !is_flag(first) && !is_path(first) => return Ok(Mode::Command(words)),
+        (Some(server), _) => {
+            words.remove(0);
+            return parse_server(words, Some(server.name));
+        }
+        (None, Some(first)) if !is_flag(first) && !is_path(first) => {
+            return Ok(Mode::Command(words));
+        }
         _ => {}
     }
-    parse_server(words)
+    parse_server(words, None)
 }
 
 fn is_flag(word: &OsStr) -> bool {
@@ -101,18 +68,19 @@ fn is_path(word: &OsStr) -> bool {
     bytes.contains(&b'/') || matches!(bytes, b"." | b".." | b"~") || Path::new(word).exists()
 }
 
-fn parse_server(words: Vec<OsString>) -> Result<Mode, String> {
+/// The words of the server, which help is asked for by the name that it was called with.
+fn parse_server(words: Vec<OsString>, called: Option<&'static str>) -> Result<Mode, String> {
     let mut config = Config::default();
     let mut parser = lexopt::Parser::from_args(words);
     while let Some(word) = parser.next().map_err(|error| error.to_string())? {
         match word {
-            Short('h') => return Ok(Mode::Help),
+            Short('h') => return Ok(Mode::Help(called)),
             Short('V') => return Ok(Mode::Version),
             Short(letter) => return Err(format!("unknown flag -{letter}")),
             Long(name) => {
                 let flag = name.replace('-', "_");
                 match flag.as_str() {
-                    "help" => return Ok(Mode::Help),
+                    "help" => return Ok(Mode::Help(called)),
                     "version" => return Ok(Mode::Version),
                     _ => set(&mut config, &flag, &mut parser)?,
                 }
@@ -262,8 +230,13 @@ mod tests {
 
     #[test]
     fn help_and_version_anywhere() {
-        assert!(matches!(mode("--port 1 --help"), Ok(Mode::Help)));
+        assert!(matches!(mode("--port 1 --help"), Ok(Mode::Help(None))));
+        assert!(matches!(mode("server -h"), Ok(Mode::Help(Some("server")))));
         assert!(matches!(mode("-V"), Ok(Mode::Version)));
-        assert!(HELP.lines().all(|line| line.len() <= 80));
+        let server = own::find("server").unwrap();
+        for flag in server.flags.iter().filter(|flag| flag.name != "help") {
+            let value = if flag.value.is_empty() { "" } else { "=1" };
+            config(&format!("--{}{value}", flag.name));
+        }
     }
 }

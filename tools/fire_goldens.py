@@ -5,15 +5,25 @@ Run with the oracle's Python (xprof==2.23.2 installed):  python tools/fire_golde
     literals.tsv   a word, and repr() of its value or `! ` and the TypeError (both JSON)
     bindings.tsv   a command, its words (JSON), and {"args", "named", "rest"} with repr()s, or {"error"}
     patterns.tsv   a pattern (JSON), and the error of re.compile or, for each text of TEXTS, 1 where re.search finds it
+    calls.tsv.gz   a whole command line (JSON), and what XProf's main prints with commands that only show their
+                   arguments, or `!` and the error's class, or `help`: ten thousand of them
 The cases are fixed lists and seeded random ones, so that a new run gives the same files.
 """
+import contextlib
+import gzip
+import inspect
+import io
 import json
+import os
+import pathlib
 import random
 import re
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
+import fire
 from fire import core, decorators, inspectutils, parser
 from xprof.cli import xprof_cli
 
@@ -97,6 +107,102 @@ def random_patterns(rng, count):
         yield ''.join(rng.choice(pieces) for _ in range(rng.randint(1, 8)))
 
 
+class Calls:
+    """XProf's command line with commands that only show their arguments."""
+
+    def __init__(self):
+        self.touched = False
+        exists = pathlib.Path.exists
+
+        def watched(path, **kw):
+            found = exists(path, **kw)
+            self.touched |= found
+            return found
+
+        pathlib.Path.exists = watched
+        xprof_cli.xprof_client.get_client = lambda: type('Client', (), {'set_logdir': lambda self, logdir: None})()
+        def no_server(cli, *args, **named):
+            raise core.FireError('unknown command')
+
+        xprof_cli.XProfCli.__call__ = no_server
+        for name, tool in xprof_cli.cli_main().items():
+            setattr(xprof_cli.XProfCli, name, staticmethod(xprof_cli._wrap_with_logdir(self.stub(tool))))
+
+    @staticmethod
+    def stub(tool):
+        def shown(*args, **named):
+            named.pop('bypass_cache', None)
+            return f'{tool.__name__} {list(args)!r} {named!r}'
+        shown.__signature__ = inspect.signature(tool)
+        shown.__name__ = tool.__name__
+        return shown
+
+    def result(self, words):
+        """None where the answer depends on this machine."""
+        self.touched = False
+        out = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+                fire.Fire(xprof_cli.XProfCli(), command=xprof_cli._preprocess_argv(words), name='xprof')
+            text = out.getvalue()
+        except core.FireExit as e:
+            text = '!fire' if e.code else 'help'
+        except (core.FireError, TypeError):
+            text = '!usage'
+        except OSError:
+            text = '!path'
+        except ValueError:
+            text = '!value'
+        except Exception:
+            text = '!internal'
+        return None if self.touched else text
+
+
+MEMBERS = 'upper lower title strip split __len__ nosuch isdigit swapcase startswith count 0'.split()
+
+
+def random_calls(rng, count):
+    commands = list(xprof_cli.cli_main())
+    values = ['R', 'R', 'R', '3', '-2', '1.5', 'None', 'False', '[1,a]', '', '-', 'x=y', '"q"', '2024_01_02', '20240102030405', 'a b', 'é', './no', '/no/x', '1e3']
+    literals = [word for word in WORDS if len(word) < 16]
+    for _ in range(count):
+        name = rng.choice(commands)
+        spec = inspectutils.GetFullArgSpec(getattr(xprof_cli.XProfCli(), name))
+        known = spec.args + spec.kwonlyargs
+        words = [rng.choice([name] * 20 + [name.replace('_', '-'), name.replace('_', '-', 1), name + 's', name.upper()])]
+        if rng.random() < 0.8:
+            words.append('R')
+        for _ in range(rng.choice([0, 1, 1, 2, 2, 2, 3, 4])):
+            value = rng.choice(values) if rng.random() < 0.75 else rng.choice(literals)
+            flag = rng.choice([each for each in known if each != 'logdir'] * 3 + ['nosuch', 'logdir', 'bypass_cache', known[0][0], rng.choice(known)[0]])
+            flag = rng.choice([flag] * 6 + [flag.replace('_', '-'), 'no' + flag])
+            alias = rng.choice(['--session_dir', '--session_path', '--source'])
+            words += rng.choice([[value], [f'--{flag}={value}'], [f'--{flag}={value}'], [f'--{flag}', value], [f'--{flag}', value], [f'--{flag}'],
+                                 [f'-{flag[0]}', value], [f'-{flag}={value}'], [f'{alias}={value}'], [alias, value], [rng.choice(MEMBERS)]])
+        if rng.random() < 0.15:
+            words += ['-', rng.choice(MEMBERS)]
+        if rng.random() < 0.06:
+            words.insert(0, rng.choice(['--source=R', '--session_dir=R']))
+        if rng.random() < 0.08:
+            words += rng.choice([['--'], ['--', '--separator=X'], ['X', 'upper', '--', '--separator', 'X'], ['--', '-v'], ['--', '--help'], ['--help'], ['-h'], ['--', '-t'], ['--', '--nosuch']])
+        yield words
+
+
+def write_calls(rng, count):
+    calls, rows = Calls(), {}
+    os.chdir(tempfile.mkdtemp())
+    for words in random_calls(rng, count * 2):
+        key = json.dumps(words)
+        if len(rows) < count and key not in rows:
+            result = calls.result(words)
+            if result is not None and is_ordered(result):
+                rows[key] = json.dumps(result)
+    os.rmdir(os.getcwd())
+    text = ''.join(f'{words}\t{result}\n' for words, result in rows.items())
+    (OUT / 'calls.tsv.gz').write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    print(f'calls.tsv.gz: {len(rows)}', file=sys.stderr)
+
+
 def write(name, rows):
     lines = dict.fromkeys('\t'.join(r) for r in rows)
     (OUT / name).write_text(''.join(line + '\n' for line in lines))
@@ -121,6 +227,7 @@ def main():
     write('bindings.tsv', rows)
     rows = [(json.dumps(p), json.dumps(pattern(p))) for p in PATTERNS + list(random_patterns(rng, 300 * scale))]
     write('patterns.tsv', [('texts', json.dumps(TEXTS))] + rows)
+    write_calls(rng, 10_000 * scale)
 
 
 if __name__ == '__main__':

@@ -5,14 +5,19 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::commands;
-use super::fire::{bind, literal};
+use super::error::Raised;
+use super::fire::{self, Outcome, bind, literal};
 use super::python_re::{PatternError, PythonRegex};
+use super::value::Value;
 use serde_json::{Value as Json, json};
 
+fn directory() -> String {
+    std::env::var("FIRE_GOLDENS")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/fire").to_owned())
+}
+
 fn rows(name: &str) -> Vec<Vec<String>> {
-    let directory = std::env::var("FIRE_GOLDENS")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/fire").to_owned());
-    let text = std::fs::read_to_string(format!("{directory}/{name}")).unwrap();
+    let text = std::fs::read_to_string(format!("{}/{name}", directory())).unwrap();
     text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
@@ -60,8 +65,7 @@ fn words_reach_the_parameters_that_fire_gives_them_to() {
         let signature = commands::find(&row[0]).unwrap().signature();
         let found = match bind(&words, &signature) {
             Ok(bound) => {
-                let args: Vec<String> =
-                    bound.positional.iter().map(super::value::Value::repr).collect();
+                let args: Vec<String> = bound.positional.iter().map(Value::repr).collect();
                 let named: serde_json::Map<String, Json> = bound
                     .named
                     .iter()
@@ -76,6 +80,44 @@ fn words_reach_the_parameters_that_fire_gives_them_to() {
         }
     }
     report(&differences, rows.len());
+}
+
+/// XProf's main with commands that only show their arguments.
+fn shown(words: Vec<String>) -> String {
+    let show = |command, bound| Ok(Value::Str(commands::prepare(command, bound)?.shown()));
+    match fire::walk(fire::preprocess(words), &show) {
+        Ok(Outcome::Result(fire::Component::Value(value))) => fire::printed(&value),
+        Ok(_) => "help".to_owned(),
+        Err(failure) => match failure.raised {
+            Raised::Fire(_) => "!fire",
+            Raised::Usage(_) => "!usage",
+            Raised::Path(_) => "!path",
+            Raised::Value(_) => "!value",
+            Raised::Internal(_) | Raised::Unimplemented(_) => "!internal",
+        }
+        .to_owned(),
+    }
+}
+
+#[test]
+fn ten_thousand_command_lines_do_what_they_do_in_xprof() {
+    let packed = std::fs::File::open(format!("{}/calls.tsv.gz", directory())).unwrap();
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(packed), &mut text).unwrap();
+    let mut differences = Vec::new();
+    for line in text.lines() {
+        let (words, expected) = line.split_once('\t').unwrap();
+        let (Some(expected), Ok(list)) = (json_text(expected), serde_json::from_str(words)) else {
+            continue;
+        };
+        let found = shown(list);
+        if found != expected {
+            differences.push(format!("{words}:\n  {expected:?}\n  {found:?}"));
+        }
+    }
+    let count = text.lines().count();
+    assert!(count >= 10_000);
+    report(&differences, count);
 }
 
 #[test]

@@ -1,18 +1,53 @@
-//! Help for people: what the commands are and what one takes.
+//! Help for people, from the tables that dispatch: what the commands are and what each takes.
+//! Eighty columns.
 
 use super::commands::{COMMANDS, Command, DefaultValue, Parameter};
+use super::own::{OWN, OwnCommand, SESSION};
+use super::records;
 use crate::render::python_float;
 use std::fmt::Write as _;
 
-/// Help on one command, or on all.
-pub fn text(command: Option<&Command>) -> String {
+/// Columns of the text.
+const WIDTH: usize = 80;
+/// Columns before what is said about a flag.
+const ABOUT_COLUMN: usize = 28;
+
+/// What is said about parameters: `[COMMAND.]PARAMETER`, tab, text; and `$ COMMAND`, tab, the words
+/// of an example.
+const ABOUT: &str = include_str!("about.txt");
+
+/// The text under a key of [`ABOUT`].
+fn said(key: &str) -> Option<&'static str> {
+    let mut lines = ABOUT.lines().filter_map(|line| line.split_once('\t'));
+    lines.find(|(known, _)| *known == key).map(|(_, text)| text)
+}
+
+/// What is said about a parameter of a command.
+pub fn about(command: &Command, parameter: &str) -> &'static str {
+    said(&format!("{}.{parameter}", command.name)).or_else(|| said(parameter)).unwrap_or_default()
+}
+
+/// Every parameter of a command, with those that all commands have.
+pub fn parameters(command: &'static Command) -> impl Iterator<Item = (&'static str, bool)> {
+    let all = command.positional.iter().chain(command.keyword_only);
+    let all = all.map(|parameter| (parameter.name, is_switch(parameter)));
+    let output = records::is_for(command).then_some(("output", false));
+    all.chain([("logdir", false)]).chain(output)
+}
+
+fn is_switch(parameter: &Parameter) -> bool {
+    matches!(parameter.default, DefaultValue::Bool(_))
+}
+
+/// Help on one of XProf's commands, or on all.
+pub fn text(command: Option<&'static Command>) -> String {
     command.map_or_else(overview, details)
 }
 
 /// The one line that says how to call.
 pub fn usage(command: Option<&Command>) -> String {
     let Some(command) = command else {
-        return "Usage: xprof-rs COMMAND [SESSION] [--flag=value …]\n\
+        return "Usage: xprof-rs COMMAND [SESSION] [--flag=value ...]\n\
                 For the commands, run: xprof-rs --help\n"
             .to_owned();
     };
@@ -22,96 +57,184 @@ pub fn usage(command: Option<&Command>) -> String {
         let is_required = parameter.default.value().is_none();
         let _ = if is_required { write!(text, " {name}") } else { write!(text, " [{name}]") };
     }
-    let _ = write!(text, " [--flag=value …]\nFor details, run: xprof-rs {} --help\n", command.name);
+    let mut text = wrapped(&(text + " [--flag=value ...]"), 4);
+    let _ = writeln!(text, "For details, run: xprof-rs {} --help", command.name);
+    text
+}
+
+/// A paragraph; lines after the first begin at `indent`.
+fn wrapped(paragraph: &str, indent: usize) -> String {
+    let (mut text, mut column) = (String::new(), 0);
+    for (index, word) in paragraph.split(' ').enumerate() {
+        if index > 0 && column + 1 + word.chars().count() > WIDTH {
+            let _ = write!(text, "\n{:indent$}", "");
+            column = indent;
+        } else if index > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += word.chars().count();
+    }
+    text + "\n"
+}
+
+/// A name and what is said about it, beside or below it.
+fn entry(name: &str, about: &str) -> String {
+    let gap = ABOUT_COLUMN.saturating_sub(name.chars().count() + 2);
+    if gap < 2 {
+        return format!(
+            "  {name}\n{}",
+            wrapped(&format!("{:ABOUT_COLUMN$}{about}", ""), ABOUT_COLUMN)
+        );
+    }
+    wrapped(&format!("  {name}{:gap$}{about}", ""), ABOUT_COLUMN)
+}
+
+fn flags(command: &OwnCommand) -> String {
+    let mut text = String::new();
+    for flag in command.flags {
+        let space = if flag.value.is_empty() { "" } else { " " };
+        text += &entry(&format!("--{}{space}{}", flag.name, flag.value), flag.about);
+    }
     text
 }
 
 fn overview() -> String {
     let mut text = "\
-xprof-rs answers XProf's questions about a profile.
+xprof-rs: XProf's interface and answers for TPU and GPU profiles
 
-  xprof-rs [server] [--logdir=DIR] [--port=8791]   serve the interface in a browser
-  xprof-rs COMMAND SESSION [--flag=value …]        answer one question on stdout
-  xprof-rs export SESSION --format=FORMAT          write a whole trace (export --help)
+Usage:
+  xprof-rs [server] [LOGDIR] [FLAGS]    serve the profiles below a log directory
+  xprof-rs COMMAND ...                  run one command
+  xprof-rs COMMAND --help               what it does and takes
+  xprof-rs --version
 
-SESSION is a profile (*.xplane.pb), a directory with profiles, a log directory (its last
-run), or the name of a run under --logdir=DIR.
-
-Commands (xprof-rs COMMAND --help says more):
+Flags of the server:
 "
     .to_owned();
-    for command in COMMANDS {
-        let _ = writeln!(text, "  {:24} {}", command.name, command.summary);
+    for server in OWN.iter().filter(|command| command.run.is_none()) {
+        text += &flags(server);
+        text += "\nMore commands:\n";
     }
-    text.push_str(
-        "\nValues are Python literals (3, 1e6, None, True, [1, 2]) or plain words.\n\
-         Errors are JSON on stdout, `REASON: text` on stderr, and an exit code: 2 usage, 3 path,\n\
-         4 value, 1 anything else.\n",
+    for command in OWN.iter().filter(|command| command.run.is_some()) {
+        text += &entry(command.name, command.summary);
+    }
+    text += "\nXProf's commands:\n";
+    for command in COMMANDS {
+        text += &entry(command.name, command.summary);
+    }
+    text.push('\n');
+    text += &wrapped(SESSION, 0);
+    text += "\n";
+    text += &wrapped(
+        "XProf's commands take Python literals (3, 1e6, None, True, [1, 2]) or plain words, print \
+         XProf's answer, and with --output json, csv or table that form of it. Errors are JSON on \
+         stdout, REASON: text on stderr, and an exit code: 2 usage, 3 path, 4 value, 1 anything \
+         else.",
+        0,
     );
     text
 }
 
-fn details(command: &Command) -> String {
-    let mut text = format!("xprof-rs {}: {}\n\n", command.name, command.summary);
-    text.push_str(usage(Some(command)).lines().next().unwrap_or_default());
-    text.push_str("\n\nBy position or as a flag:\n");
-    for parameter in command.positional {
-        push_parameter(&mut text, parameter);
+/// Help on a command that XProf does not have.
+pub fn own(command: &OwnCommand) -> String {
+    let mut text = wrapped(&format!("xprof-rs {}: {}", command.name, command.summary), 2);
+    let usage = format!("Usage: xprof-rs {} {}", command.name, command.words);
+    let _ = writeln!(text, "\n{} [FLAGS]", usage.trim_end());
+    for paragraph in command.about.lines() {
+        text += "\n";
+        text += &wrapped(paragraph, 0);
     }
-    text.push_str("\nOnly as a flag:\n");
-    for parameter in command.keyword_only {
-        push_parameter(&mut text, parameter);
+    let _ = write!(text, "\nFlags:\n{}\nExamples:\n", flags(command));
+    for example in command.examples {
+        let _ = writeln!(text, "  {example}");
     }
-    push_parameter(&mut text, &Parameter { name: "logdir", default: DefaultValue::None });
     text
 }
 
-fn push_parameter(text: &mut String, parameter: &Parameter) {
-    let default = match parameter.default {
-        DefaultValue::Required => "required".to_owned(),
-        DefaultValue::Float(value) => format!("default {}", python_float::repr(value)),
-        other => format!("default {}", other.value().map_or_else(String::new, |each| each.repr())),
+fn details(command: &'static Command) -> String {
+    let mut text = wrapped(&format!("xprof-rs {}: {}", command.name, command.summary), 2);
+    text.push('\n');
+    let usage = usage(Some(command));
+    text += usage.rsplit_once("For details").map_or("", |(usage, _)| usage);
+    let described = |parameter: &Parameter| {
+        let default = match parameter.default {
+            DefaultValue::Required => "needed".to_owned(),
+            DefaultValue::None => String::new(),
+            DefaultValue::Float(value) => python_float::repr(value),
+            other => other.value().map_or_else(String::new, |each| each.repr()),
+        };
+        let about = about(command, parameter.name);
+        let about =
+            if default.is_empty() { about.to_owned() } else { format!("{about} [{default}]") };
+        entry(&format!("--{}", parameter.name), &about)
     };
-    let _ = writeln!(text, "  --{:24} {default}", parameter.name);
+    text += "\nBy position or as a flag:\n";
+    text.extend(command.positional.iter().map(described));
+    text += "\nOnly as a flag:\n";
+    text.extend(command.keyword_only.iter().map(described));
+    text += &entry("--logdir", about(command, "logdir"));
+    if records::is_for(command) {
+        text += &entry("--output", about(command, "output"));
+    }
+    text += "\nExamples:\n";
+    for example in examples(command) {
+        let _ = writeln!(text, "  {example}");
+    }
+    text
 }
 
-/// A completion script for a shell: the names of commands, then their flags.
-pub fn completion(shell: &str) -> String {
-    let names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
-    let flags = |command: &Command| -> String {
-        let all = command.positional.iter().chain(command.keyword_only);
-        let flags = all.map(|parameter| format!("--{}", parameter.name));
-        flags.chain(std::iter::once("--logdir".to_owned())).collect::<Vec<_>>().join(" ")
-    };
-    if shell == "fish" {
-        let mut script = format!(
-            "complete -c xprof-rs -n __fish_use_subcommand -a '{} server'\n",
-            names.join(" ")
-        );
+/// Command lines that show a command.
+pub fn examples(command: &Command) -> Vec<String> {
+    let first = command.positional.first().map_or("", |parameter| parameter.name);
+    let mut examples = Vec::new();
+    if first == "session_id" || first == "source" {
+        examples.push(format!("xprof-rs {} run1 --logdir ~/logs", command.name));
+    }
+    let more = said(&format!("$ {}", command.name));
+    examples.extend(more.map(|words| format!("xprof-rs {} {words}", command.name)));
+    examples
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_fits_and_says_everything() {
+        let mut texts = vec![text(None)];
         for command in COMMANDS {
-            for flag in flags(command).split(' ') {
-                let _ = writeln!(
-                    script,
-                    "complete -c xprof-rs -n '__fish_seen_subcommand_from {}' -l {}",
-                    command.name,
-                    flag.trim_start_matches('-')
-                );
+            texts.push(text(Some(command)));
+            texts.push(usage(Some(command)));
+            for (parameter, _) in parameters(command) {
+                assert!(!about(command, parameter).is_empty(), "{}: {parameter}", command.name);
             }
         }
-        return script;
+        texts.extend(OWN.iter().map(own));
+        for text in texts {
+            for line in text.lines() {
+                assert!(line.chars().count() <= WIDTH, "{line}");
+                assert_eq!(line, line.trim_end());
+            }
+        }
     }
-    let mut script = format!(
-        "_xprof_rs() {{\n  local word=\"${{COMP_WORDS[COMP_CWORD]}}\" options=\"{} server\"\n  \
-         if [ \"$COMP_CWORD\" -gt 1 ]; then\n    case \"${{COMP_WORDS[1]}}\" in\n",
-        names.join(" ")
-    );
-    for command in COMMANDS {
-        let _ = writeln!(script, "      {}) options=\"{}\" ;;", command.name, flags(command));
+
+    #[test]
+    fn nothing_is_said_about_what_is_not_there() {
+        for (key, _) in ABOUT.lines().filter_map(|line| line.split_once('\t')) {
+            let (name, parameter) = match key.strip_prefix("$ ") {
+                Some(name) => (Some(name), None),
+                None => key.split_once('.').map_or((None, Some(key)), |(a, b)| (Some(a), Some(b))),
+            };
+            let mut commands =
+                COMMANDS.iter().filter(|command| name.is_none_or(|name| name == command.name));
+            let has = |command: &'static Command| {
+                parameter.is_none_or(|parameter| {
+                    parameters(command).any(|(known, _)| known == parameter)
+                })
+            };
+            assert!(commands.any(has), "{key}");
+        }
     }
-    script.push_str(
-        "      *) options=\"\" ;;\n    esac\n  fi\n  \
-         COMPREPLY=($(compgen -f -W \"$options\" -- \"$word\"))\n}\n\
-         complete -o default -F _xprof_rs xprof-rs\n",
-    );
-    script
 }

@@ -5,20 +5,29 @@
 
 mod arguments;
 mod commands;
+mod diff;
 mod error;
-pub mod export;
+mod export;
 pub mod fire;
 #[cfg(test)]
 mod goldens;
 mod help;
+mod man;
+mod ops;
 mod output;
+pub mod own;
+mod progress;
 mod python_re;
+mod records;
+mod report;
 mod session;
+mod shells;
 mod statistics;
 mod tool_data;
 mod unicode;
 pub mod value;
 
+use crate::store::STDIN;
 use fire::Outcome;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -26,18 +35,55 @@ use std::process::ExitCode;
 
 /// Runs one command of the command line.
 pub fn run(words: Vec<OsString>) -> ExitCode {
-    let words = fire::preprocess(texts(words));
+    let mut words = fire::preprocess(texts(words));
     if words.first().is_some_and(|word| word == "help") {
-        let command = words.get(1).and_then(|word| commands::find(&word.replace('-', "_")));
-        return output::print(&help::text(command));
+        return output::print(&help_on(words.get(1)));
     }
-    match fire::walk(words) {
+    let command = words.first().and_then(|word| commands::find(&word.replace('-', "_")));
+    let mut form = None;
+    if let Some(command) = command {
+        // Fire would take it for its separator, and then lack the session.
+        if let Some(word) = words.get_mut(1).filter(|word| *word == STDIN) {
+            *word = format!("\"{STDIN}\"");
+        }
+        if records::is_for(command) {
+            match records::take_form(&mut words) {
+                Ok(taken) => form = taken,
+                Err(raised) => {
+                    let command = Some(command);
+                    let failure = fire::Failure { raised, command, asks_for_help: false };
+                    return output::print_failure(&failure);
+                }
+            }
+        }
+    }
+    let _progress = progress::start(command.map_or("xprof-rs", |command| command.name));
+    match fire::walk(words, &|command, bound| commands::call(command, bound, form)) {
         Ok(Outcome::Result(component)) => output::print_result(component),
         Ok(Outcome::Help(command)) => output::print(&help::text(command)),
         Ok(Outcome::Trace(steps)) => output::print_trace(&steps),
-        Ok(Outcome::Completion(shell)) => output::print(&help::completion(&shell)),
+        Ok(Outcome::Completion(shell)) => {
+            output::print(&shells::script(&shell).unwrap_or_default())
+        }
         Err(failure) => output::print_failure(&failure),
     }
+}
+
+/// Help on a command, or on all.
+pub fn help_on(name: Option<&String>) -> String {
+    let own = name.and_then(|name| own::find(name));
+    let command = name.and_then(|name| commands::find(&name.replace('-', "_")));
+    own.map_or_else(|| help::text(command), help::own)
+}
+
+/// Prints text; a write error is reported.
+pub fn print(text: &str) -> ExitCode {
+    output::print(text)
+}
+
+/// A line for people on stderr.
+pub fn note(text: &str) {
+    output::note(text);
 }
 
 /// Whether words are for a command, or for Fire itself (`-- --help`), and not for the server.

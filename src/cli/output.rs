@@ -2,6 +2,7 @@
 
 use super::error::{Raised, os_error_text};
 use super::fire::{Component, Failure, printed};
+use super::progress;
 use super::value::text_of_bytes;
 use crate::render::python_float;
 use crate::render::python_json_indent::Writer;
@@ -28,8 +29,15 @@ pub fn print_result(component: Component) -> ExitCode {
     }
 }
 
+/// A line for people. Where stderr cannot be written there is no one to tell.
+pub fn note(text: &str) {
+    progress::stop();
+    let _ = writeln!(io::stderr(), "{}", text.replace(|c: char| c.is_control() && c != '\n', " "));
+}
+
 /// Prints text as it is. A reader that went away is no failure.
 pub fn print(text: &str) -> ExitCode {
+    progress::stop();
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -46,6 +54,7 @@ pub fn print_trace(steps: &[String]) -> ExitCode {
     for (index, step) in steps.iter().enumerate() {
         let _ = writeln!(text, "{}. {step}", index + 1);
     }
+    progress::stop();
     let _ = io::stderr().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
@@ -60,6 +69,7 @@ pub fn print_failure(failure: &Failure) -> ExitCode {
             } else {
                 format!("ERROR: {message}\n{}", super::help::usage(failure.command))
             };
+            progress::stop();
             let _ = io::stderr().write_all(text.as_bytes());
             return ExitCode::from(2);
         }

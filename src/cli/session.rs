@@ -5,6 +5,7 @@
 
 use super::error::{Raised, os_error_text};
 use super::value::{Value, bytes_of_text, text_of_bytes};
+use crate::store::{self, Bytes, STDIN};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -128,6 +129,28 @@ fn texts(paths: &[PathBuf]) -> Vec<String> {
     paths.iter().map(|path| text_of_bytes(path.as_os_str().as_bytes())).collect()
 }
 
+/// Whether a session's id stands for the standard input.
+pub fn is_stdin(id: &Value) -> bool {
+    matches!(id, Value::Str(text) if text == STDIN)
+}
+
+/// The bytes of a profile, named by its path or as the standard input.
+pub fn read_profile(path: &str) -> Result<Bytes, Raised> {
+    if path == STDIN {
+        return store::read_stdin().map_err(|error| Raised::Path(error.to_string()));
+    }
+    let bytes = fs::read(native(path)).map_err(|error| Raised::Path(os_error_text(&error, path)));
+    bytes.map(Bytes::from_vec)
+}
+
+/// The profiles of a session.
+pub fn paths_of(session: &Value, logdir: Option<&str>) -> Result<Vec<String>, Raised> {
+    if is_stdin(session) {
+        return Ok(vec![STDIN.to_owned()]);
+    }
+    profile_paths(&run_directory(session, logdir)?)
+}
+
 /// The directory of a session, given as a path or as the name of a run under `logdir`.
 pub fn run_directory(session: &Value, logdir: Option<&str>) -> Result<String, Raised> {
     let text = session.to_text();
@@ -215,6 +238,9 @@ pub fn profile_paths(directory: &str) -> Result<Vec<String>, Raised> {
 /// The profiles that a command over raw events reads: a path in the current directory first, then
 /// a session.
 pub fn event_sources(source: &str, logdir: Option<&str>) -> Result<Vec<String>, Raised> {
+    if source == STDIN {
+        return Ok(vec![STDIN.to_owned()]);
+    }
     let path = native(source);
     let is_profile_name = PROFILE_ENDINGS.iter().any(|ending| source.ends_with(ending));
     if !path.exists() && !source.starts_with('/') && !is_profile_name {

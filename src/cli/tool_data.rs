@@ -3,6 +3,7 @@
 
 use super::commands::Call;
 use super::error::Raised;
+use super::output;
 use super::session::{self, native};
 use super::value::Value;
 pub use crate::render::python_float::round;
@@ -10,6 +11,7 @@ use crate::render::python_json::{self, Value as Json};
 use crate::render::python_json_indent::Writer;
 use crate::session::Session;
 use crate::tools::{self, Answer, NOT_BUILT, Profiles, Request, ToolError};
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 /// A session and its profiles.
@@ -19,6 +21,8 @@ pub struct ToolData {
     pub name: String,
     session: Session,
     profiles: Profiles,
+    /// Reasons that are collected instead of going to stderr.
+    reasons: Option<RefCell<Vec<String>>>,
 }
 
 impl ToolData {
@@ -30,7 +34,41 @@ impl ToolData {
     /// The session that an id names.
     pub fn of_session(call: &Call, id: &Value) -> Result<Self, Raised> {
         let found = find_session(id, call.logdir.as_deref())?;
-        Ok(Self { name: id.to_text(), session: found, profiles: Profiles::default() })
+        let profiles = Profiles::default();
+        Ok(Self { name: id.to_text(), session: found, profiles, reasons: None })
+    }
+
+    /// A session whose profiles can all be read; reasons are collected.
+    pub fn of(name: &str, session: Session) -> Result<Self, Raised> {
+        let profiles = Profiles::default();
+        let reasons = RefCell::default();
+        for file in &session.hosts {
+            profiles.space(file).map_err(|error| Raised::Path(error.to_string()))?;
+        }
+        Ok(Self { name: name.to_owned(), session, profiles, reasons: Some(reasons) })
+    }
+
+    /// The names of the session's hosts.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.session.hosts.iter().map(|file| file.host.as_str())
+    }
+
+    /// What is odd about the session's files.
+    pub fn remarks(&self) -> impl Iterator<Item = String> {
+        self.session.hosts.iter().filter_map(|file| self.profiles.remark(file))
+    }
+
+    /// The reasons that tools gave since the last time.
+    pub fn take_reasons(&self) -> Vec<String> {
+        self.reasons.as_ref().map(RefCell::take).unwrap_or_default()
+    }
+
+    /// A reason, for whoever wants it.
+    fn note(&self, whose: &str, reason: &str) {
+        match &self.reasons {
+            Some(reasons) => reasons.borrow_mut().push(reason.to_owned()),
+            None => output::note(&format!("{whose}: {reason}")),
+        }
     }
 
     /// A session of files.
@@ -51,14 +89,14 @@ impl ToolData {
     ) -> impl Iterator<Item = Result<Option<Json>, Raised>> {
         self.session.hosts.iter().map(move |file| {
             let session = Session { hosts: vec![file.clone()], ..self.session.clone() };
-            let answer = Self::taken(tool, self.ask(&session, tool, &[]))?;
+            let answer = self.taken(tool, self.ask(&session, tool, &[]))?;
             Ok(answer.and_then(|answer| python_json::loads(&answer)))
         })
     }
 
     /// A tool's answer; `None` where it has none, the reason being on stderr.
     pub fn fetch(&self, tool: &str, params: &[(&str, &str)]) -> Result<Option<String>, Raised> {
-        Self::taken(tool, self.ask(&self.session, tool, params))
+        self.taken(tool, self.ask(&self.session, tool, params))
     }
 
     fn ask(
@@ -72,11 +110,15 @@ impl ToolData {
         tools::answer(&Request { tool, session, params: &params, profiles: &self.profiles })
     }
 
-    fn taken(tool: &str, answer: Result<Answer, ToolError>) -> Result<Option<String>, Raised> {
+    fn taken(
+        &self,
+        tool: &str,
+        answer: Result<Answer, ToolError>,
+    ) -> Result<Option<String>, Raised> {
         match answer {
             Ok(answer) => {
                 if let Some(reason) = answer.reason {
-                    eprintln!("{tool}: {reason}");
+                    self.note(tool, &reason);
                 }
                 Ok(Some(String::from_utf8_lossy(&answer.body).into_owned()))
             }
@@ -84,7 +126,7 @@ impl ToolData {
                 Err(Raised::Unimplemented(format!("The tool '{tool}' is {NOT_BUILT}.")))
             }
             Err(ToolError::NoData(reason) | ToolError::Failed(reason)) => {
-                eprintln!("{tool}: {reason}");
+                self.note(tool, &reason);
                 Ok(None)
             }
             Err(ToolError::Unknown) => Ok(None),
@@ -95,7 +137,7 @@ impl ToolData {
     pub fn module_names(&self) -> Vec<String> {
         let (mut names, reason) = tools::module_names(&self.session, &self.profiles);
         if let Some(reason) = reason {
-            eprintln!("{}: {reason}", self.name);
+            self.note(&self.name, &reason.to_string());
         }
         names.retain(|name| name != tools::NO_MODULE);
         names.sort_by_cached_key(|name| format!("{name}{}", tools::HLO_PROTO_SUFFIX));
@@ -110,7 +152,7 @@ impl ToolData {
     ) -> Result<Option<String>, Raised> {
         match self.ask(&self.session, tool, params) {
             Err(ToolError::Failed(reason)) => Err(Raised::Value(reason)),
-            answer => Self::taken(tool, answer),
+            answer => self.taken(tool, answer),
         }
     }
 
@@ -122,6 +164,9 @@ impl ToolData {
 
 /// The session that an id names, with all its profiles.
 pub fn find_session(id: &Value, logdir: Option<&str>) -> Result<Session, Raised> {
+    if session::is_stdin(id) {
+        return Ok(Session::of_stdin());
+    }
     let directory = session::run_directory(id, logdir)?;
     let paths = session::profile_paths(&directory)?;
     let files: Vec<PathBuf> = paths.iter().map(|path| native(path)).collect();

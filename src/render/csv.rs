@@ -43,7 +43,8 @@ fn text(value: &Value) -> String {
     if *value == Value::Null { String::new() } else { value.to_python_str() }
 }
 
-fn write_row(out: &mut String, fields: impl Iterator<Item = String>) {
+/// Writes a row, everything in quotes.
+pub fn write_row(out: &mut String, fields: impl Iterator<Item = String>) {
     for (index, field) in fields.enumerate() {
         if index > 0 {
             out.push(',');

@@ -1,6 +1,7 @@
 //! The files of one run: which hosts it has, and how a change of a file is noticed.
 
 use super::fence::Fence;
+use crate::store::STDIN;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -136,6 +137,22 @@ impl Session {
         }
     }
 
+    /// The session of the profile that comes on the standard input.
+    pub fn of_stdin() -> Self {
+        let fence = Fence::open();
+        let host = HostFile {
+            host: "stdin".to_owned(),
+            path: PathBuf::from(STDIN),
+            label: "stdin".to_owned(),
+            format: ProfileFormat::Protobuf,
+            fingerprint: Fingerprint { mtime_ns: 0, size: 1, inode: 0, device: 0 },
+            fence: fence.clone(),
+        };
+        // No directory, so that no files are found beside it.
+        let dir = PathBuf::from("/dev/null");
+        Self { run: "stdin".to_owned(), dir, hosts: vec![host], nameless: None, fence }
+    }
+
     fn add(&mut self, path: &Path) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let Some((host, format)) = parse_file_name(&name) else { return };
@@ -196,9 +213,17 @@ fn parse_file_name(name: &str) -> Option<(&str, ProfileFormat)> {
 }
 
 impl HostFile {
+    /// Whether this is the standard input and no file; paths of files are never this short.
+    pub fn is_stdin(&self) -> bool {
+        self.path.as_os_str() == STDIN
+    }
+
     /// The state of the file now: another one than [`HostFile::fingerprint`] when it has changed
     /// since it was listed.
     pub fn current_fingerprint(&self) -> io::Result<Fingerprint> {
+        if self.is_stdin() {
+            return Ok(self.fingerprint);
+        }
         fs::metadata(&self.path).map(|metadata| Fingerprint::of(&metadata))
     }
 }

@@ -309,6 +309,9 @@ fn unreadable(file: &HostFile, error: &io::Error) -> ProfileError {
 }
 
 fn read_bytes(file: &HostFile) -> Result<Bytes, ProfileError> {
+    if file.is_stdin() {
+        return store::read_stdin().map_err(|error| unreadable(file, &error));
+    }
     let mut attempt = 1;
     loop {
         match file.fence.open_file(&file.path).and_then(|open| store::read_file(&open)) {

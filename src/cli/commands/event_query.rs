@@ -6,15 +6,15 @@
 //! annotation.
 
 use super::Call;
-use crate::cli::error::{Raised, os_error_text};
+use crate::cli::error::Raised;
+use crate::cli::output;
 use crate::cli::python_re::{PatternError, PythonRegex};
-use crate::cli::session::{self, native};
+use crate::cli::session;
 use crate::cli::unicode::is_digit_text;
 use crate::cli::value::Value;
 use crate::store::Bytes;
 use crate::xplane::{Event, Plane, Space, StatValue};
 use std::borrow::Cow;
-use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -118,7 +118,7 @@ pub fn for_each_space_of(
     let source = match call.get(parameter) {
         Value::Str(source) => source,
         Value::Bytes(bytes) => {
-            visit(&parse(bytes, "the given bytes")?)?;
+            visit(&parse(Bytes::from_vec(bytes), "the given bytes")?)?;
             return Ok(());
         }
         other => {
@@ -127,19 +127,17 @@ pub fn for_each_space_of(
         }
     };
     for path in session::event_sources(&source, call.logdir.as_deref())? {
-        let bytes =
-            fs::read(native(&path)).map_err(|error| Raised::Path(os_error_text(&error, &path)))?;
-        if !visit(&parse(bytes, &path)?)? {
+        if !visit(&parse(session::read_profile(&path)?, &path)?)? {
             break;
         }
     }
     Ok(())
 }
 
-fn parse(bytes: Vec<u8>, path: &str) -> Result<Space, Failed> {
-    Space::parse(Bytes::from_vec(bytes)).map_err(|error| {
+fn parse(bytes: Bytes, path: &str) -> Result<Space, Failed> {
+    Space::parse(bytes).map_err(|error| {
         // The answer is XProf's, which does not say why.
-        eprintln!("{path}: {error}");
+        output::note(&format!("{path}: {error}"));
         Failed::Through(Raised::Value("Failed to parse XSpace protobuf data".to_owned()))
     })
 }

@@ -4,6 +4,7 @@ use super::Call;
 use super::get_hlo_module_content::content;
 use super::get_hlo_neighborhood::{Around, neighborhood};
 use crate::cli::error::Raised;
+use crate::cli::output;
 use crate::cli::session::{self, native};
 use crate::cli::value::Value;
 use std::fs;
@@ -26,7 +27,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
         content(call, &Value::int(MOST_LINES), &Value::text("text"))
     };
     let text = text.map_err(|raised| {
-        eprintln!("get_hlo_text: {}", raised.message());
+        output::note(&format!("get_hlo_text: {}", raised.message()));
         failed()
     })?;
     let path = call.get("path");
@@ -37,7 +38,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
         let written =
             parent.map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, &text));
         written.map_err(|error| {
-            eprintln!("get_hlo_text: {path}: {error}");
+            output::note(&format!("get_hlo_text: {path}: {error}"));
             failed()
         })?;
     }

@@ -5,11 +5,11 @@ use crate::cli::error::Raised;
 use crate::cli::session::{self, PROFILE_ENDINGS};
 use crate::cli::value::Value;
 use crate::render::python_json_indent::Writer;
+use crate::store::STDIN;
 
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
-    let directory = session::run_directory(&call.get("session_id"), call.logdir.as_deref())?;
-    let paths = session::profile_paths(&directory)?;
+    let paths = session::paths_of(&call.get("session_id"), call.logdir.as_deref())?;
     let mut hosts: Vec<&str> = paths.iter().map(|path| host(path)).collect();
     hosts.sort_unstable();
     hosts.dedup();
@@ -32,6 +32,9 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
 /// The whole name of the host. XProf's command line keeps only what follows the last dot, which
 /// makes one host of `a.example` and `b.example`.
 fn host(path: &str) -> &str {
+    if path == STDIN {
+        return "stdin";
+    }
     let name = path.rsplit('/').next().unwrap_or(path);
     PROFILE_ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }

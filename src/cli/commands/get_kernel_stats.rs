@@ -53,6 +53,9 @@ fn answer(call: &Call, parameter: &str, source: &Value) -> Result<Value, Failed>
         kernels.add_space(space);
         Ok(true)
     })?;
+    if let Some(text) = kernels.failure {
+        return Err(Failed::Inside(text));
+    }
     let format = call.get("output_format").to_text();
     if kernels.records.is_empty() {
         return Ok(kernels.nothing_found(source, &format));
@@ -132,6 +135,8 @@ struct Kernels {
     /// Start and end, nanoseconds.
     intervals: Vec<(i128, i128)>,
     step_durations_us: Vec<f64>,
+    /// A search that was given up.
+    failure: Option<String>,
 }
 
 impl Kernels {
@@ -192,9 +197,17 @@ impl Kernels {
         if self.wanted.as_ref().is_some_and(|wanted| wanted != name) {
             return None;
         }
-        let matchers = self.matchers.as_ref();
-        if matchers.is_some_and(|matchers| !matchers.iter().any(|matcher| matcher.matches(name))) {
-            return None;
+        if let Some(matchers) = &self.matchers {
+            let mut is_wanted = false;
+            for matcher in matchers {
+                match matcher.matches(name) {
+                    Ok(found) => is_wanted |= found,
+                    Err(text) => self.failure = Some(text),
+                }
+            }
+            if !is_wanted {
+                return None;
+            }
         }
         if let Some(&place) = self.places.get(name) {
             return Some(place);
@@ -294,9 +307,9 @@ struct Matcher {
 }
 
 impl Matcher {
-    fn matches(&self, name: &str) -> bool {
-        let found = self.regex.as_ref().and_then(|regex| regex.search(name).ok());
-        found == Some(true) || name.contains(&self.text)
+    fn matches(&self, name: &str) -> Result<bool, String> {
+        let found = self.regex.as_ref().map(|regex| regex.search(name)).transpose()?;
+        Ok(found == Some(true) || name.contains(&self.text))
     }
 }
 

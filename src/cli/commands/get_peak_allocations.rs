@@ -20,20 +20,27 @@ struct Options {
     is_aggregated: bool,
 }
 
-struct Buffer {
-    instruction: String,
-    size_mib: f64,
+/// Memory of one instruction, or of several of one size.
+pub struct Buffer {
+    /// Their name.
+    pub instruction: String,
+    /// Together, MiB.
+    pub size_mib: f64,
 }
 
-struct Module {
-    name: String,
+/// The buffers of a module at its peak.
+pub struct Module {
+    /// Its name.
+    pub name: String,
     /// A number as the tool writes it: whole ones have no point.
     total_mib: Json,
-    buffers: Vec<Buffer>,
+    /// The largest first.
+    pub buffers: Vec<Buffer>,
 }
 
 impl Module {
-    fn total(&self) -> f64 {
+    /// All buffers, MiB.
+    pub fn total(&self) -> f64 {
         tool_data::float(&self.total_mib).unwrap_or(0.0)
     }
 }
@@ -41,29 +48,11 @@ impl Module {
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
     let data = ToolData::open(call)?;
-    let names = data.module_names();
-    if names.is_empty() {
-        return Err(Raised::Value(NO_MODULES.to_owned()));
-    }
     let options = Options {
         min_size: call.get("min_size_mib"),
         is_aggregated: call.get("aggregate_instructions").is_true(),
     };
-    let mut modules = Vec::new();
-    for name in names {
-        let Some(view) = data.fetch_json("memory_viewer", &[("module_name", &name)])? else {
-            continue;
-        };
-        let buffers = buffers(&view, &options).map_err(|words| {
-            let session = &data.name;
-            Raised::Internal(format!(
-                "Failed to get peak allocations for session {session}: {words}"
-            ))
-        })?;
-        let total = view.get("totalBufferAllocationMib").cloned();
-        let total_mib = total.unwrap_or_else(|| Json::Int("0".to_owned()));
-        modules.push(Module { name, total_mib, buffers });
-    }
+    let mut modules = modules(&data, &options)?;
     let count = modules.len();
     let limit = kept(&call.get("limit"), count)?;
     sort_largest_first(&mut modules, Module::total);
@@ -75,6 +64,38 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
         json(&modules, summed)
     };
     Ok(Value::Str(text))
+}
+
+/// The modules with the most memory at their peaks, with the command's own defaults.
+pub fn largest_modules(data: &ToolData) -> Result<Vec<Module>, Raised> {
+    let options = Options { min_size: Value::Float(1.0), is_aggregated: true };
+    let mut modules = modules(data, &options)?;
+    sort_largest_first(&mut modules, Module::total);
+    Ok(modules)
+}
+
+/// The modules in the order of their names.
+fn modules(data: &ToolData, options: &Options) -> Result<Vec<Module>, Raised> {
+    let names = data.module_names();
+    if names.is_empty() {
+        return Err(Raised::Value(NO_MODULES.to_owned()));
+    }
+    let mut modules = Vec::new();
+    for name in names {
+        let Some(view) = data.fetch_json("memory_viewer", &[("module_name", &name)])? else {
+            continue;
+        };
+        let buffers = buffers(&view, options).map_err(|words| {
+            let session = &data.name;
+            Raised::Internal(format!(
+                "Failed to get peak allocations for session {session}: {words}"
+            ))
+        })?;
+        let total = view.get("totalBufferAllocationMib").cloned();
+        let total_mib = total.unwrap_or_else(|| Json::Int("0".to_owned()));
+        modules.push(Module { name, total_mib, buffers });
+    }
+    Ok(modules)
 }
 
 /// The buffers of a module, the largest first, in Python's words where they cannot be compared.

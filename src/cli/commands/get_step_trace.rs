@@ -85,6 +85,12 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     Ok(Value::Str(tool_data::dumps(&Json::Dict(answer))))
 }
 
+/// All steps and their sum, as the command shows them; `None` where there is neither.
+pub fn all_steps(data: &ToolData) -> Result<Option<(Json, Vec<Json>)>, Raised> {
+    let (steps, summary) = find(data, &Wanted { step: Value::None, core: Value::None })?;
+    Ok(summary.map(|summary| (summary.to_json(), steps.iter().map(Step::to_json).collect())))
+}
+
 /// What the call asks for.
 struct Wanted {
     step: Value,

@@ -15,13 +15,10 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
         ));
     }
     let session = call.get("session_id");
-    let directory = session::run_directory(&session, call.logdir.as_deref())?;
     let mut bytes = Vec::new();
-    for path in session::profile_paths(&directory)? {
+    for path in session::paths_of(&session, call.logdir.as_deref())? {
         // Messages that follow one another are one message with the planes of all.
-        let file =
-            fs::read(native(&path)).map_err(|error| Raised::Path(os_error_text(&error, &path)))?;
-        if bytes.is_empty() { bytes = file } else { bytes.extend_from_slice(&file) }
+        bytes.extend_from_slice(&session::read_profile(&path)?);
     }
     let output_path = call.get("output_path");
     if output_path.is_true() {

@@ -16,11 +16,11 @@ mod get_kernel_stats;
 mod get_kernel_utilization;
 mod get_kpi_metrics;
 mod get_memory_profile;
-mod get_overview;
-mod get_peak_allocations;
+pub(super) mod get_overview;
+pub(super) mod get_peak_allocations;
 mod get_profile_summary;
 mod get_roofline_model;
-mod get_step_trace;
+pub(super) mod get_step_trace;
 mod get_top_hlo_ops;
 mod get_utilization_viewer;
 mod get_xspace_proto;
@@ -30,7 +30,7 @@ mod list_xplane_events;
 mod llo;
 mod op_tree;
 mod table;
-mod table_rows;
+pub(super) mod table_rows;
 mod upload_trace;
 mod utilization;
 mod verify_numerical_parity;
@@ -40,6 +40,7 @@ pub use table::{COMMANDS, Command, DefaultValue, Parameter};
 use super::error::Raised;
 use super::fire::Bound;
 use super::output;
+use super::records::{self, Form};
 use super::session;
 use super::value::Value;
 
@@ -88,14 +89,35 @@ impl Call {
     }
 }
 
+#[cfg(test)]
+impl Call {
+    /// The call as `tools/fire_goldens.py` shows it.
+    pub fn shown(&self) -> String {
+        let named = self.named.iter().filter(|(name, _)| name != "bypass_cache");
+        let named = named.map(|(name, value)| (Value::text(&**name), value.clone()));
+        let positional = Value::List(self.positional.clone()).repr();
+        format!("{} {positional} {}", self.command.function, Value::Dict(named.collect()).repr())
+    }
+}
+
 /// A command by its exact name.
 pub fn find(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
 }
 
-/// Calls a command as XProf's wrapper does: checks the session and the log directory, turns
-/// numbers into names, and puts a long result into a file.
-pub fn call(command: &'static Command, bound: Bound) -> Result<Value, Raised> {
+/// Calls a command as XProf's wrapper does, and puts a long result into a file; a result that is
+/// asked for in another form is never put there.
+pub fn call(command: &'static Command, bound: Bound, form: Option<Form>) -> Result<Value, Raised> {
+    let answer = (command.run)(&prepare(command, bound)?)?;
+    match form {
+        Some(form) => records::convert(answer, form),
+        None => spill(answer, command.function),
+    }
+}
+
+/// What XProf's wrapper does before a call: checks the session and the log directory, and turns
+/// numbers into names.
+pub fn prepare(command: &'static Command, bound: Bound) -> Result<Call, Raised> {
     let Bound { mut positional, mut named, .. } = bound;
     let logdir = match named.iter().position(|(name, _)| name == "logdir") {
         Some(index) => named.remove(index).1,
@@ -128,8 +150,7 @@ pub fn call(command: &'static Command, bound: Bound) -> Result<Value, Raised> {
     for (name, value) in &mut named {
         name_from_number(name, value);
     }
-    let call = Call { command, positional, named, logdir };
-    spill((command.run)(&call)?, command.function)
+    Ok(Call { command, positional, named, logdir })
 }
 
 fn name_from_number(name: &str, value: &mut Value) {

@@ -5,6 +5,7 @@ use crate::cli::error::{Raised, os_error_text};
 use crate::cli::session::{self, PROFILE_ENDINGS, join, native};
 use crate::cli::value::{Value, text_of_bytes};
 use crate::render::python_json_indent::Writer;
+use crate::store::STDIN;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -16,10 +17,12 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     };
     let source_text = path_text(&call.get("file_path"))?;
     let source = session::normal(&source_text);
-    if !session::exists(&source)? {
+    let is_stdin = source == STDIN;
+    if !is_stdin && !session::exists(&source)? {
         return Err(Raised::Path(format!("Source trace file '{source_text}' does not exist.")));
     }
-    let name = source.rsplit('/').next().unwrap_or(&source).to_owned();
+    let name = source.rsplit('/').next().unwrap_or(&source);
+    let name = if is_stdin { "stdin.xplane.pb" } else { name }.to_owned();
     if !PROFILE_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
         return Err(Raised::Value(format!(
             "Unsupported file format '{name}'. Only XSpace formats ({}) are supported by XProf.",
@@ -38,7 +41,12 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     fs::create_dir_all(native(&destination))
         .map_err(|error| Raised::Path(os_error_text(&error, &destination)))?;
     let target = join(&destination, &name);
-    copy(&source, &target)?;
+    if is_stdin {
+        fs::write(native(&target), &*session::read_profile(STDIN)?)
+            .map_err(|error| Raised::Path(os_error_text(&error, &target)))?;
+    } else {
+        copy(&source, &target)?;
+    }
 
     let mut json = Writer::new();
     json.begin_object();

@@ -61,8 +61,11 @@ pub struct Failure {
     pub asks_for_help: bool,
 }
 
+/// What a walk calls commands with.
+pub type Caller<'a> = &'a dyn Fn(&'static Command, Bound) -> Result<Value, Raised>;
+
 /// Walks along the words.
-pub fn walk(words: Vec<String>) -> Result<Outcome, Failure> {
+pub fn walk(words: Vec<String>, call: Caller) -> Result<Outcome, Failure> {
     let (words, own_words) = own_flags::separate(words);
     let flags = OwnFlags::parse(&own_words).map_err(|raised| Failure {
         raised,
@@ -74,18 +77,20 @@ pub fn walk(words: Vec<String>) -> Result<Outcome, Failure> {
         command: None,
         steps: vec!["Initial component".to_owned()],
         flags,
+        call,
     };
     walk.run(words)
 }
 
-struct Walk {
+struct Walk<'a> {
     component: Component,
     command: Option<&'static Command>,
     steps: Vec<String>,
     flags: OwnFlags,
+    call: Caller<'a>,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn run(&mut self, words: Vec<String>) -> Result<Outcome, Failure> {
         let mut remaining = words;
         loop {
@@ -168,7 +173,7 @@ impl Walk {
                 let bound = bind::bind(remaining, &command.signature())?;
                 self.steps.push(format!("Called routine \"{}\"", command.function));
                 remaining.clone_from(&bound.remaining);
-                self.component = Component::Value(commands::call(command, bound)?);
+                self.component = Component::Value((self.call)(command, bound)?);
                 return Ok(true);
             }
             Component::Method(receiver, method) => {

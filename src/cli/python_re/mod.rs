@@ -10,10 +10,25 @@ pub use parse::PatternError;
 use emit::Texts;
 use fancy_regex::{Regex, RegexBuilder};
 use parse::Pattern;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{OnceLock, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Steps back that one search may take. Python would go on for ever.
 const BACKTRACK_LIMIT: usize = 10_000_000;
+
+/// Bytes from which on a text is long: there one step can take as long as many, so that time is
+/// counted instead.
+const LONG_TEXT: usize = 4096;
+
+/// Time for one long text, and for all texts together.
+const LONGEST_SEARCH: Duration = Duration::from_secs(10);
+const LONGEST_SEARCHES: Duration = Duration::from_secs(20);
+
+/// What is said of a search that is given up.
+const TOO_LONG: &str = "this pattern takes too long: more than ten million steps, or ten seconds, on \
+                        one name, or twenty seconds on all of them";
 
 /// Bytes that one compiled expression may take (`a{1000000}`).
 const SIZE_LIMIT: usize = 256 << 20;
@@ -25,25 +40,51 @@ pub struct PythonRegex {
     /// Compiled when the first text of its kind comes.
     simple: OnceLock<Result<Regex, String>>,
     all: OnceLock<Result<Regex, String>>,
+    /// Nanoseconds of all searches so far; the largest number once one was given up.
+    spent: AtomicU64,
 }
 
 impl PythonRegex {
     /// Reads a pattern.
     pub fn new(pattern: &str) -> Result<Self, PatternError> {
         let pattern = parse::parse(pattern)?;
-        Ok(Self { pattern, simple: OnceLock::new(), all: OnceLock::new() })
+        let (simple, all) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { pattern, simple, all, spent: AtomicU64::new(0) })
     }
 
-    /// Whether the pattern matches anywhere in the text. Fails where the search takes too many
-    /// steps, or the pattern is too large.
+    /// Whether the pattern matches anywhere in the text. Fails where this search, or all together,
+    /// take too long, and then always; and where the pattern is too large.
     pub fn search(&self, text: &str) -> Result<bool, String> {
         let is_simple = text.is_ascii() && !text.contains('\n');
         let (slot, texts) =
             if is_simple { (&self.simple, Texts::Simple) } else { (&self.all, Texts::All) };
         let regex = slot.get_or_init(|| compile(&emit::emit(&self.pattern, texts)));
         let regex = regex.as_ref().map_err(Clone::clone)?;
-        regex.is_match(text).map_err(|error| error.to_string())
+        let limit = LONGEST_SEARCHES.as_nanos() as u64;
+        if self.spent.load(Ordering::Relaxed) > limit {
+            return Err(TOO_LONG.to_owned());
+        }
+        let start = Instant::now();
+        let found = if text.len() < LONG_TEXT {
+            regex.is_match(text).ok()
+        } else {
+            search_long(regex, text, LONGEST_SEARCH)
+        };
+        let spent = if found.is_some() { start.elapsed().as_nanos() as u64 } else { limit + 1 };
+        // No sum of these comes near the end of the range.
+        self.spent.fetch_add(spent, Ordering::Relaxed);
+        found.ok_or_else(|| TOO_LONG.to_owned())
     }
+}
+
+/// Searches on a thread of its own, which is left behind when the time is over: the program ends
+/// with the error soon after.
+fn search_long(regex: &Regex, text: &str, limit: Duration) -> Option<bool> {
+    let (sender, receiver) = mpsc::channel();
+    let (regex, text) = (regex.clone(), text.to_owned());
+    let search = move || sender.send(regex.is_match(&text).ok());
+    thread::Builder::new().spawn(search).ok()?;
+    receiver.recv_timeout(limit).ok()?
 }
 
 fn compile(expression: &str) -> Result<Regex, String> {
@@ -125,8 +166,26 @@ mod tests {
     }
 
     #[test]
-    fn a_search_ends() {
-        let regex = PythonRegex::new("(?=(a+)+$)(\\1)*b").unwrap();
-        assert!(regex.search(&"a".repeat(64)).is_err() || !regex.search(&"a".repeat(64)).unwrap());
+    fn a_search_ends_and_so_do_many() {
+        let hostile = PythonRegex::new("(?:(a)\\1?)+c").unwrap();
+        let start = Instant::now();
+        let name = "a".repeat(64);
+        assert_eq!(hostile.search(&name), Err(TOO_LONG.to_owned()));
+        // Given up for good, whatever the number of names.
+        for _ in 0..100_000 {
+            assert_eq!(hostile.search(&name), Err(TOO_LONG.to_owned()));
+        }
+        assert!(start.elapsed() < LONGEST_SEARCHES);
+    }
+
+    #[test]
+    fn a_search_of_a_long_text_ends() {
+        let regex = compile("(?:(?=(a.*c))|a)+b").unwrap();
+        let long = "a".repeat(1 << 16);
+        let start = Instant::now();
+        assert_eq!(search_long(&regex, &long, Duration::from_millis(20)), None);
+        assert!(start.elapsed() < Duration::from_secs(10));
+        let regex = compile("(?<=a)b").unwrap();
+        assert_eq!(search_long(&regex, &(long + "b"), LONGEST_SEARCH), Some(true));
     }
 }
