@@ -40,6 +40,13 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         return output::print(&help_on(words.get(1)));
     }
     let command = words.first().and_then(|word| commands::find(&word.replace('-', "_")));
+    // Commands that take any flag would take this one too.
+    if let [_, flag] = &words[..]
+        && command.is_some()
+        && matches!(flag.as_str(), "-h" | "--help")
+    {
+        return output::print(&help::text(command));
+    }
     let mut form = None;
     if let Some(command) = command {
         // Fire would take it for its separator, and then lack the session.

@@ -26,8 +26,8 @@ pub fn short(value: f64) -> String {
     if magnitude != 0.0 && !(1e-4..1e9).contains(&magnitude) {
         return format!("{value:.3e}");
     }
-    let digits = if magnitude < 1.0 { 0.0 } else { magnitude.log10().floor() };
-    let decimals = (3.0 - digits).clamp(0.0, 4.0) as usize;
+    let digits = if magnitude == 0.0 { 0.0 } else { magnitude.log10().floor() };
+    let decimals = (3.0 - digits).clamp(0.0, 7.0) as usize;
     let text = format!("{value:.decimals$}");
     let text =
         if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
@@ -66,7 +66,7 @@ mod tests {
             (1.0, "1"),
             (1234.56, "1235"),
             (12.3456, "12.35"),
-            (0.000_123_4, "0.0001"),
+            (0.000_123_4, "0.0001234"),
             (1e-7, "1.000e-7"),
             (2.5e12, "2.500e12"),
             (-3.25, "-3.25"),

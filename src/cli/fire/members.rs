@@ -181,12 +181,40 @@ static STR: &[Method] = &[
             text
         })))
     }),
+    plain("title", |value, _| {
+        let mut is_inside = false;
+        let mut title = String::new();
+        for character in text_of(value).chars() {
+            let is_cased = character.is_lowercase() || character.is_uppercase();
+            match (is_cased, is_inside) {
+                (true, true) => title.extend(character.to_lowercase()),
+                (true, false) => title.extend(character.to_uppercase()),
+                (false, _) => title.push(character),
+            }
+            is_inside = is_cased;
+        }
+        Ok(Value::Str(title))
+    }),
+    with("strip", Takes::Exactly(&["chars"]), |value, arguments| {
+        let text = text_of(value);
+        Ok(Value::text(match arguments.first() {
+            Some(Value::Str(characters)) => text.trim_matches(|c| characters.contains(c)),
+            None | Some(Value::None) => text.trim(),
+            Some(_) => return Err(Raised::Usage("strip arg must be None or str".to_owned())),
+        }))
+    }),
     plain("isascii", |value, _| Ok(Value::Bool(text_of(value).is_ascii()))),
     plain("isdigit", |value, _| {
         Ok(Value::Bool(crate::cli::unicode::is_digit_text(text_of(value))))
     }),
     with("split", Takes::SplitOptions, |value, arguments| {
-        let limit = arguments.get(1).and_then(Value::as_int);
+        let limit = arguments.get(1).map(|limit| {
+            let name = limit.type_name();
+            limit.as_int().ok_or_else(|| {
+                Raised::Usage(format!("'{name}' object cannot be interpreted as an integer"))
+            })
+        });
+        let limit = limit.transpose()?;
         let limit = limit.and_then(|limit| usize::try_from(limit).ok());
         let text = text_of(value);
         let parts: Vec<&str> = match (arguments.first(), limit) {
