@@ -73,7 +73,7 @@ impl ToolData {
 
     /// A session of files.
     pub fn of_files(name: &str, session: Session) -> Self {
-        Self { name: name.to_owned(), session, profiles: Profiles::default() }
+        Self { name: name.to_owned(), session, profiles: Profiles::default(), reasons: None }
     }
 
     /// Whether the session's list of tools has a tool.

@@ -1,7 +1,8 @@
 //! HTML and SVG. Markup is fixed text; whatever comes from a profile is escaped, so that no name can
 //! become markup.
 
-/// A page, or a part of one.
+/// A page, or a part of one. Its parts are written from many places and never in a hurry, so they are
+/// kept once in the binary.
 #[derive(Debug, Default)]
 pub struct Html(String);
 
@@ -20,6 +21,7 @@ impl Html {
     }
 
     /// Text.
+    #[inline(never)]
     pub fn text(&mut self, text: &str) -> &mut Self {
         for c in text.chars() {
             match c {
@@ -37,6 +39,7 @@ impl Html {
     }
 
     /// A start tag.
+    #[inline(never)]
     pub fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) -> &mut Self {
         self.0.push('<');
         self.0.push_str(tag);
@@ -59,6 +62,7 @@ impl Html {
     }
 
     /// An element with text.
+    #[inline(never)]
     pub fn element(
         &mut self,
         tag: &'static str,

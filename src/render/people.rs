@@ -18,6 +18,7 @@ pub const GIGAFLOPS: Units =
     &[(1e6, "PFLOP/s"), (1e3, "TFLOP/s"), (1.0, "GFLOP/s"), (1e-3, "MFLOP/s")];
 
 /// Four digits.
+#[inline(never)]
 pub fn short(value: f64) -> String {
     let magnitude = value.abs();
     if !value.is_finite() {
@@ -41,6 +42,7 @@ pub fn unit(value: f64, units: Units) -> (f64, &'static str) {
 }
 
 /// A number in the unit that fits.
+#[inline(never)]
 pub fn quantity(value: f64, units: Units) -> String {
     if value == 0.0 || !value.is_finite() {
         return short(value);
@@ -50,6 +52,7 @@ pub fn quantity(value: f64, units: Units) -> String {
 }
 
 /// A share as percent.
+#[inline(never)]
 pub fn percent(share: f64) -> String {
     format!("{} %", short((share * 1000.0).round() / 10.0))
 }

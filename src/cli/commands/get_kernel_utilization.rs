@@ -108,7 +108,7 @@ fn of_session(call: &Call, id: &Value, options: &[(&str, &str)]) -> Result<Strin
 
 fn of_bytes(bytes: &[u8], options: &[(&str, &str)]) -> Result<String, Raised> {
     let space = Space::parse(Bytes::from_vec(bytes.to_vec())).map_err(|error| {
-        eprintln!("kernel_utilization: {error}");
+        crate::cli::output::note(&format!("kernel_utilization: {error}"));
         let text = "Failed to compute utilization from raw bytes: no data returned.";
         Raised::Internal(text.to_owned())
     })?;

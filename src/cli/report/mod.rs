@@ -108,6 +108,7 @@ fn nothing(html: &mut Html, reason: &str) {
 }
 
 /// Text of a bounded length.
+#[inline(never)]
 fn brief(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -117,8 +118,7 @@ fn brief(text: &str, limit: usize) -> String {
 
 /// A table; names of columns that begin with `#` are those of numbers, `%` is a bar for a share.
 /// Columns without any text are left out.
-fn table(html: &mut Html, columns: &[&str], rows: impl Iterator<Item = Vec<String>>) {
-    let rows: Vec<Vec<String>> = rows.collect();
+fn table(html: &mut Html, columns: &[&str], rows: &[Vec<String>]) {
     let has_text = |column: usize| rows.iter().any(|row| !row[column].is_empty());
     let shown: Vec<bool> = (0..columns.len()).map(has_text).collect();
     html.raw("<div class=scroll><table><thead><tr>");
@@ -182,7 +182,7 @@ fn overview(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
     }
     html.raw("</div><details><summary>All numbers</summary>");
     let rows = all.iter().map(|(key, value)| vec![key.replace('_', " "), value.clone()]);
-    table(html, &["Name", "Value"], rows);
+    table(html, &["Name", "Value"], &rows.collect::<Vec<_>>());
     html.raw("</details>");
     Ok(())
 }
@@ -195,6 +195,7 @@ const PARTS: [(&str, &str); 5] = [
     ("idle_time_ms", "idle and other"),
 ];
 
+#[inline(never)]
 fn number(value: &Json, key: &str) -> f64 {
     value.get(key).and_then(tool_data::float).filter(|value| value.is_finite()).unwrap_or(0.0)
 }
@@ -271,7 +272,7 @@ fn categories(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
     });
     let columns =
         ["Category", "#Time, all cores", "#Share", "%", "#Runs", "#FLOP rate of all time"];
-    table(html, &columns, rows);
+    table(html, &columns, &rows.collect::<Vec<_>>());
     Ok(())
 }
 
@@ -356,7 +357,8 @@ fn memory(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
     if !has_none {
         let columns =
             ["Allocator", "#Peak", "#Capacity", "#Used", "#Heap at peak", "#Stack", "#Free"];
-        table(html, &columns, allocators.into_iter().take(MAX_ROWS).map(|each| each.cells));
+        let rows: Vec<_> = allocators.into_iter().take(MAX_ROWS).map(|each| each.cells).collect();
+        table(html, &columns, &rows);
     }
     let modules = match modules {
         Ok(modules) if !modules.is_empty() => modules,
@@ -373,7 +375,7 @@ fn memory(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
             buffers.map(move |each| [String::new(), each.instruction.clone(), size(each.size_mib)]);
         std::iter::once(first).chain(buffers).map(Vec::from)
     });
-    table(html, &["Module", "Buffer", "#Size"], rows);
+    table(html, &["Module", "Buffer", "#Size"], &rows.collect::<Vec<_>>());
     Ok(())
 }
 
@@ -454,6 +456,6 @@ fn top_ops(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
             op.framework_name.clone(),
         ]
     });
-    table(html, &columns, rows);
+    table(html, &columns, &rows.collect::<Vec<_>>());
     Ok(())
 }

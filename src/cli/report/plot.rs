@@ -28,9 +28,9 @@ impl Axis {
     }
 
     /// Whole decades around positive values.
-    fn log(values: impl Iterator<Item = f64> + Clone, pixels: (f64, f64)) -> Self {
-        let low = values.clone().fold(f64::MAX, f64::min).log10().floor();
-        let high = values.fold(f64::MIN_POSITIVE, f64::max).log10().ceil();
+    fn log(values: &[f64], pixels: (f64, f64)) -> Self {
+        let low = values.iter().copied().fold(f64::MAX, f64::min).log10().floor();
+        let high = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max).log10().ceil();
         Self { low, high: high.max(low + 1.0), is_log: true, pixels }
     }
 
@@ -76,7 +76,7 @@ impl<'a> Plot<'a> {
         label: &str,
         x: Axis,
         y: Axis,
-        unit: impl Fn(f64) -> String,
+        unit: &dyn Fn(f64) -> String,
     ) -> Self {
         let view = format!("0 0 {WIDTH} {HEIGHT}");
         html.raw("<figure>");
@@ -105,7 +105,7 @@ impl<'a> Plot<'a> {
         self.label(x, HEIGHT - BOTTOM + 16.0, anchor, text);
     }
 
-    fn x_ticks(&mut self, unit: impl Fn(f64) -> String) {
+    fn x_ticks(&mut self, unit: &dyn Fn(f64) -> String) {
         let ticks = self.x.ticks();
         let last = ticks.len().saturating_sub(1);
         for (index, &tick) in ticks.iter().enumerate() {
@@ -116,9 +116,9 @@ impl<'a> Plot<'a> {
     }
 
     /// A line through points.
-    fn path(&mut self, points: impl Iterator<Item = (f64, f64)>, class: &str) {
+    fn path(&mut self, points: &[(f64, f64)], class: &str) {
         let mut path = String::new();
-        for (x, y) in points {
+        for &(x, y) in points {
             let letter = if path.is_empty() { 'M' } else { 'L' };
             let _ = write!(path, "{letter}{:.1} {:.1}", self.x.pixel(x), self.y.pixel(y));
         }
@@ -152,7 +152,7 @@ pub fn columns(html: &mut Html, columns: &[Column], parts: &[&str], unit: &str, 
     let sum = |column: &Column| column.parts.iter().sum::<f64>();
     let y = Axis::linear(columns.iter().map(sum).fold(0.0, f64::max), Y_PIXELS);
     let x = Axis::linear(columns.len() as f64, X_PIXELS);
-    let mut plot = Plot::new(html, caption, x, y, |value| format!("{} {unit}", short(value)));
+    let mut plot = Plot::new(html, caption, x, y, &|value| format!("{} {unit}", short(value)));
     let every = columns.len().div_ceil(12);
     for (index, column) in columns.iter().enumerate() {
         let (from, to) = (x.pixel(index as f64), x.pixel(index as f64 + 1.0));
@@ -191,9 +191,10 @@ pub fn over_time(html: &mut Html, points: &[(f64, f64)], units: Units, caption: 
     // Ticks are round in the units that are shown.
     let ((time, time_name), (size, size_name)) = (unit(width, MICROSECONDS), unit(height, units));
     let (x, y) = (Axis::linear(width / time, X_PIXELS), Axis::linear(height / size, Y_PIXELS));
-    let mut plot = Plot::new(html, caption, x, y, |value| format!("{} {size_name}", short(value)));
-    plot.x_ticks(|value| format!("{} {time_name}", short(value)));
-    plot.path(points.iter().map(|(us, value)| (us / time, value / size)), "l");
+    let mut plot = Plot::new(html, caption, x, y, &|value| format!("{} {size_name}", short(value)));
+    plot.x_ticks(&|value| format!("{} {time_name}", short(value)));
+    let points: Vec<_> = points.iter().map(|(us, value)| (us / time, value / size)).collect();
+    plot.path(&points, "l");
     plot.finish(caption);
 }
 
@@ -212,16 +213,16 @@ pub struct Point {
 /// Operations below the roof that memory (GFLOP/s for one FLOP per byte) and compute (GFLOP/s) make.
 pub fn roofline(html: &mut Html, points: &[Point], slope: f64, peak: f64, caption: &str) {
     let ridge = peak / slope;
-    let intensities = points.iter().map(|point| point.intensity);
-    let x = Axis::log(intensities.chain([ridge / 10.0, ridge * 10.0]), X_PIXELS);
-    let rates = points.iter().map(|point| point.rate);
-    let y = Axis::log(rates.chain([peak, peak / 1e3]), Y_PIXELS);
-    let mut plot = Plot::new(html, caption, x, y, |value| quantity(value, GIGAFLOPS));
-    plot.x_ticks(|value| format!("{} FLOP/B", short(value)));
+    let (mut intensities, mut rates) = (vec![ridge / 10.0, ridge * 10.0], vec![peak, peak / 1e3]);
+    intensities.extend(points.iter().map(|point| point.intensity));
+    rates.extend(points.iter().map(|point| point.rate));
+    let (x, y) = (Axis::log(&intensities, X_PIXELS), Axis::log(&rates, Y_PIXELS));
+    let mut plot = Plot::new(html, caption, x, y, &|value| quantity(value, GIGAFLOPS));
+    plot.x_ticks(&|value| format!("{} FLOP/B", short(value)));
     let (left, right) = (10_f64.powf(x.low), 10_f64.powf(x.high));
     // Where the slope leaves the plot at the bottom or at the left side.
     let start = left.max(10_f64.powf(y.low) / slope);
-    plot.path([(start, start * slope), (ridge, peak), (right, peak)].into_iter(), "roof");
+    plot.path(&[(start, start * slope), (ridge, peak), (right, peak)], "roof");
     for point in points {
         let at = [
             ("class", "dot"),
@@ -242,7 +243,7 @@ mod tests {
     fn axes_have_round_ticks() {
         let ticks = Axis::linear(7.6, (0.0, 1.0)).ticks();
         assert_eq!(ticks, [0.0, 2.0, 4.0, 6.0]);
-        let axis = Axis::log([0.5, 300.0].into_iter(), (0.0, 1.0));
+        let axis = Axis::log(&[0.5, 300.0], (0.0, 1.0));
         assert_eq!((axis.low, axis.high), (-1.0, 3.0));
         assert_eq!(axis.ticks().len(), 5);
         assert_eq!(axis.pixel(0.1), 0.0);
