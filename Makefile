@@ -37,7 +37,7 @@ check: ## formatting, lints, and that the fuzzers still fit
 # (the release profile aborts), equal functions kept once (by lld, Rust's linker here) and less inlining (as fast, by measurement)
 # keep it under 10 MB. RUSTFLAGS from outside would replace ours.
 static: ui ## a static binary, checked: target/x86_64-unknown-linux-gnu/release/xprof-rs
-	env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static -C force-unwind-tables=no -C link-arg=-Wl,-z,pack-relative-relocs -C link-arg=-Wl,--icf=all -C llvm-args=-inline-threshold=90' \
+	env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static -C force-unwind-tables=no -C link-arg=-Wl,-z,pack-relative-relocs -C link-arg=-Wl,--icf=all -C llvm-args=-inline-threshold=90 -C link-arg=-Wl,--no-eh-frame-hdr -C link-arg=-Wl,-T,$(CURDIR)/tools/no_unwind.ld' \
 		cargo build --release --locked --target $(TARGET)
 	tools/check_static.sh $(STATIC) $(LOGDIR)
 
