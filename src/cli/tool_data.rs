@@ -11,6 +11,7 @@ use crate::render::python_json::{self, Value as Json};
 use crate::render::python_json_indent::Writer;
 use crate::session::Session;
 use crate::tools::{self, Answer, NOT_BUILT, Profiles, Request, ToolError};
+use crate::xplane::Space;
 use std::cell::RefCell;
 use std::path::PathBuf;
 
@@ -23,6 +24,11 @@ pub struct ToolData {
     profiles: Profiles,
     /// Reasons that are collected instead of going to stderr.
     reasons: Option<RefCell<Vec<String>>>,
+}
+
+/// Whether a name has that of a profile's host in it, where there are both.
+pub fn is_host_named(space: &Space, name: &str) -> bool {
+    name.is_empty() || space.hostnames().next().is_none_or(|host| name.contains(host))
 }
 
 impl ToolData {
@@ -80,6 +86,18 @@ impl ToolData {
     pub fn offers(&self, tool: &str) -> bool {
         let offered = tools::offered(&self.session, &self.profiles);
         offered.is_ok_and(|offered| offered.contains(&tool))
+    }
+
+    /// Whether the name of each profile has that of the host in it, where it names one: XProf takes no
+    /// other for the profile of a path (`SessionSnapshot::Create`).
+    pub fn paths_name_hosts(&self) -> bool {
+        self.session.hosts.iter().all(|file| {
+            let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+            let suffixes = [".xplane.pb", ".xplane.riegeli"];
+            let host = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix));
+            let space = self.profiles.space(file);
+            space.map_or(true, |space| is_host_named(&space, host.unwrap_or(&name)))
+        })
     }
 
     /// A tool's answer for each host alone.
@@ -249,5 +267,17 @@ mod tests {
     fn keys_keep_their_order() {
         let value = python_json::loads(r#"{"b": 1, "a": [1.50, null]}"#).unwrap();
         assert_eq!(dumps(&value), "{\n  \"b\": 1,\n  \"a\": [\n    1.5,\n    null\n  ]\n}");
+    }
+
+    #[test]
+    fn a_path_is_taken_for_the_host_that_the_profile_names() {
+        let space =
+            |bytes: &[u8]| Space::parse(crate::store::Bytes::from_vec(bytes.to_vec())).unwrap();
+        let of_vm = space(b"\x22\x02vm");
+        assert!(is_host_named(&of_vm, "vm"));
+        assert!(is_host_named(&of_vm, "my-vm.3"));
+        assert!(is_host_named(&of_vm, ""));
+        assert!(!is_host_named(&of_vm, "localhost"));
+        assert!(is_host_named(&space(b""), "localhost"));
     }
 }

@@ -3,7 +3,7 @@
 use super::Call;
 use crate::cli::error::Raised;
 use crate::cli::session::{self, native};
-use crate::cli::tool_data::ToolData;
+use crate::cli::tool_data::{ToolData, is_host_named};
 use crate::cli::value::Value;
 use crate::render::python_json::{self, Value as Json};
 use crate::session::Session;
@@ -79,7 +79,9 @@ fn of_path(path: &str, options: &[(&str, &str)]) -> Result<String, Raised> {
     };
     let directory = files[0].parent().unwrap_or(Path::new("/"));
     let data = ToolData::of_files(path, Session::of_files(path, directory, &files));
-    data.fetch("kernel_utilization", options)?.ok_or_else(|| {
+    let is_taken = data.paths_name_hosts();
+    let answer = if is_taken { data.fetch("kernel_utilization", options)? } else { None };
+    answer.ok_or_else(|| {
         Raised::Internal(format!(
             "Failed to compute utilization from file {quoted}: no data returned."
         ))
@@ -112,6 +114,11 @@ fn of_bytes(bytes: &[u8], options: &[(&str, &str)]) -> Result<String, Raised> {
         let text = "Failed to compute utilization from raw bytes: no data returned.";
         Raised::Internal(text.to_owned())
     })?;
+    // XProf's name for bytes without a file.
+    if !is_host_named(&space, "trace.pb") {
+        let text = "Failed to compute utilization from raw bytes: no data returned.";
+        return Err(Raised::Internal(text.to_owned()));
+    }
     let option = |name: &str| {
         let found = options.iter().find(|(other, _)| *other == name);
         found.map(|(_, value)| (*value).to_owned())
