@@ -4,13 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(dead_code, reason = "files of other report tests are shared")]
 
+mod asked;
 mod report_files;
 
+use asked::Asked;
 use report_files::Scratch;
 use report_files::trace::{Event, Value, device_profile};
 use serde_json::Value as Json;
-use xprof_rs::server::http1::{Body, Request};
-use xprof_rs::server::{App, Config, routes};
 
 /// Cycles of the tensor core, and cycles in which one of its matrix units was busy.
 const CYCLES: i64 = 3_257_466_888;
@@ -44,26 +44,11 @@ fn ask(test: &str, hosts: &[&[u8]], tool: &str) -> (u16, String, Json) {
             std::fs::write(keep.join(format!("h{index}.xplane.pb")), profile).unwrap();
         }
     }
-    let logdir = Some(dir.path().to_owned());
-    let app = App::new(Config { logdir, ..Config::default() }).unwrap();
     let (path, query) = tool.split_once('?').unwrap_or(("/data", tool));
     let query = format!("run=run1&tag={query}");
     let query = query.split('&').map(|pair| pair.split_once('=').unwrap());
-    let request = Request {
-        method: "GET".to_owned(),
-        path: path.to_owned(),
-        query: query.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        ..Request::default()
-    };
-    let response = routes::handle(&app, &request);
-    let body = match &response.body {
-        Body::Static(bytes) => bytes.to_vec(),
-        Body::Encoded(encoded) => encoded.identity().to_vec(),
-    };
-    let mut headers = response.headers.iter();
-    let reason = headers.find(|(name, _)| *name == "X-Xprof-Reason");
-    let reason = reason.map(|(_, value)| value.clone()).unwrap_or_default();
-    (response.status, reason, serde_json::from_slice(&body).unwrap_or_default())
+    let Asked { status, body, reason } = Asked::of(&asked::get(dir.path(), path, query));
+    (status, reason, serde_json::from_slice(&body).unwrap_or_default())
 }
 
 fn kernels(test: &str, lines: Lines<'_>) -> Vec<Json> {

@@ -4,11 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(dead_code, reason = "files of other report tests are shared")]
 
+mod asked;
 mod report_files;
 
 use report_files::Scratch;
-use xprof_rs::server::http1::{Body, Request, Response};
-use xprof_rs::server::{App, Config, routes};
+use xprof_rs::server::http1::Response;
 use xprof_rs::wire::write;
 
 /// An instruction of `f32[4]`: name, operation, id, ids of operands, what else it has.
@@ -72,25 +72,12 @@ fn run_with(proto: &[u8], test: &str) -> Scratch {
 }
 
 fn ask(scratch: &Scratch, query: &[(&str, &str)]) -> Response {
-    let logdir = Some(scratch.path().to_owned());
-    let app = App::new(Config { logdir, ..Config::default() }).unwrap();
     let all = [("run", "run"), ("tag", "graph_viewer")];
-    let query = all.iter().chain(query).map(|&(key, value)| (key.to_owned(), value.to_owned()));
-    let request = Request {
-        method: "GET".to_owned(),
-        path: "/data".to_owned(),
-        query: query.collect(),
-        ..Request::default()
-    };
-    routes::handle(&app, &request)
+    asked::get(scratch.path(), "/data", all.iter().chain(query).copied())
 }
 
 fn text(response: &Response) -> String {
-    let bytes = match &response.body {
-        Body::Static(bytes) => bytes.to_vec(),
-        Body::Encoded(encoded) => encoded.identity().to_vec(),
-    };
-    String::from_utf8(bytes).unwrap()
+    String::from_utf8(asked::body(response)).unwrap()
 }
 
 const MODULE: (&str, &str) = ("module_name", "m(7)");

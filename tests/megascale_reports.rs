@@ -3,14 +3,14 @@
 
 #![allow(clippy::expect_used, clippy::panic)] // Helpers of tests may fail loudly.
 
+mod asked;
 mod common;
 #[allow(dead_code, reason = "a test file takes what it needs")]
 mod proto;
 
+use asked::Asked;
 use common::Folder;
 use proto::{Event, Space};
-use xprof_rs::server::http1::{Body, Request};
-use xprof_rs::server::{App, Config, routes};
 use xprof_rs::wire::{Reader, Value};
 
 /// Status, body and reason of an answer about a run with one host.
@@ -19,23 +19,9 @@ fn ask(space: &Space, query: &[(&str, &str)]) -> (u16, Vec<u8>, String) {
     let run = folder.path().join("plugins/profile/run1");
     std::fs::create_dir_all(&run).expect("a folder");
     std::fs::write(run.join("host0.xplane.pb"), space.encode()).expect("a file");
-    let config = Config { logdir: Some(folder.path().to_owned()), ..Config::default() };
-    let app = App::new(config).expect("a server");
-    let query = [("run", "run1"), ("tag", "megascale_stats")].iter().chain(query);
-    let request = Request {
-        method: "GET".into(),
-        path: "/data".into(),
-        query: query.map(|&(name, value)| (name.into(), value.into())).collect(),
-        ..Request::default()
-    };
-    let response = routes::handle(&app, &request);
-    let body = match &response.body {
-        Body::Static(bytes) => bytes.to_vec(),
-        Body::Encoded(encoded) => encoded.identity().to_vec(),
-    };
-    let reason = response.headers.iter().find(|(name, _)| *name == "X-Xprof-Reason");
-    let reason = reason.map_or_else(String::new, |(_, reason)| reason.clone());
-    (response.status, body, reason)
+    let query = [("run", "run1"), ("tag", "megascale_stats")].iter().chain(query).copied();
+    let Asked { status, body, reason } = Asked::of(&asked::get(folder.path(), "/data", query));
+    (status, body, reason)
 }
 
 /// One field of a message; texts as they are.

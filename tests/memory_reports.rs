@@ -3,15 +3,15 @@
 
 #![allow(clippy::expect_used, clippy::panic)] // Helpers of tests may fail loudly.
 
+mod asked;
 mod common;
 mod proto;
 
+use asked::Asked;
 use common::Folder;
 use proto::{Event, Space, Stat, Value};
 use serde_json::Value as Json;
 use std::process::Command;
-use xprof_rs::server::http1::{Body, Request};
-use xprof_rs::server::{App, Config, routes};
 use xprof_rs::wire::write;
 
 /// A run with these hosts.
@@ -28,23 +28,9 @@ fn run_of(name: &str, hosts: &[(&str, &Space)]) -> Folder {
 
 /// Status, body and reason of an answer.
 fn ask(folder: &Folder, query: &[(&str, &str)]) -> (u16, String, String) {
-    let config = Config { logdir: Some(folder.path().to_owned()), ..Config::default() };
-    let app = App::new(config).expect("a server");
-    let query = query.iter().map(|&(name, value)| (name.into(), value.into()));
-    let request = Request {
-        method: "GET".into(),
-        path: "/data".into(),
-        query: [("run".into(), "run1".into())].into_iter().chain(query).collect(),
-        ..Request::default()
-    };
-    let response = routes::handle(&app, &request);
-    let body = match &response.body {
-        Body::Static(bytes) => bytes.to_vec(),
-        Body::Encoded(encoded) => encoded.identity().to_vec(),
-    };
-    let reason = response.headers.iter().find(|(name, _)| *name == "X-Xprof-Reason");
-    let reason = reason.map_or_else(String::new, |(_, reason)| reason.clone());
-    (response.status, String::from_utf8(body).expect("text"), reason)
+    let query = [("run", "run1")].iter().chain(query).copied();
+    let asked = Asked::of(&asked::get(folder.path(), "/data", query));
+    (asked.status, asked.text(), asked.reason)
 }
 
 /// An allocation or a deallocation.

@@ -4,13 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(dead_code, reason = "files of other report tests are shared")]
 
+mod asked;
 mod report_files;
 
 use report_files::Scratch;
 use std::collections::BTreeMap;
 use std::path::Path;
-use xprof_rs::server::http1::{Body, Request};
-use xprof_rs::server::{App, Config, routes};
 use xprof_rs::wire::write;
 
 /// A value of a stat.
@@ -133,20 +132,8 @@ fn profile(planes: &[Plane]) -> Vec<u8> {
 
 /// The rows of a table, each with its cells by column; of several tables the one at `place`.
 fn rows(dir: &Path, query: &str, place: usize) -> Vec<serde_json::Map<String, serde_json::Value>> {
-    let app =
-        App::new(Config { logdir: Some(dir.to_owned()), ..Config::default() }).expect("a server");
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    let request = Request {
-        method: "GET".to_owned(),
-        path: "/data".to_owned(),
-        query: pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        ..Request::default()
-    };
-    let response = routes::handle(&app, &request);
-    let body = match &response.body {
-        Body::Static(bytes) => bytes.to_vec(),
-        Body::Encoded(encoded) => encoded.identity().to_vec(),
-    };
+    let body = asked::body(&asked::get(dir, "/data", pairs));
     let answer: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
     let table = if answer.is_array() { &answer[place] } else { &answer };
     let ids: Vec<&str> = table["cols"]

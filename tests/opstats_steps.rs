@@ -2,16 +2,16 @@
 
 #![allow(clippy::expect_used, clippy::panic)] // Helpers of tests may fail loudly.
 
+mod asked;
 mod common;
 mod proto;
 
+use asked::Asked;
 use common::Folder;
 use proto::{Event, Plane, Space, Stat, Value};
 use std::collections::BTreeMap;
 use xprof_rs::opstats::input_pipeline::{AnalyzedSteps, InputPipelineAnalysis};
 use xprof_rs::opstats::{OpStats, Parts, StepBreakdown};
-use xprof_rs::server::http1::{Body, Request};
-use xprof_rs::server::{App, Config, routes};
 use xprof_rs::store::Bytes;
 use xprof_rs::timeline::Timeline;
 
@@ -120,24 +120,10 @@ fn ask(tool: &str, space: &Space) -> (String, String) {
     let run = folder.path().join("plugins/profile/run1");
     std::fs::create_dir_all(&run).expect("a folder");
     std::fs::write(run.join("h.xplane.pb"), space.encode()).expect("a file");
-    let config = Config { logdir: Some(folder.path().to_owned()), ..Config::default() };
-    let app = App::new(config).expect("a server");
     let query = [("run", "run1"), ("tag", tool)];
-    let request = Request {
-        method: "GET".into(),
-        path: "/data".into(),
-        query: query.map(|(name, value)| (name.into(), value.into())).to_vec(),
-        ..Request::default()
-    };
-    let response = routes::handle(&app, &request);
-    assert_eq!(response.status, 200);
-    let body = match &response.body {
-        Body::Static(bytes) => bytes.to_vec(),
-        Body::Encoded(encoded) => encoded.identity().to_vec(),
-    };
-    let reason = response.headers.iter().find(|(name, _)| *name == "X-Xprof-Reason");
-    let reason = reason.map_or_else(String::new, |(_, reason)| reason.clone());
-    (String::from_utf8(body).expect("text"), reason)
+    let asked = Asked::of(&asked::get(folder.path(), "/data", query));
+    assert_eq!(asked.status, 200);
+    (asked.text(), asked.reason)
 }
 
 /// A core of a TPU with one step: ops by name, category, flops, begin and duration.

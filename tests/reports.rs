@@ -3,11 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod asked;
 mod report_files;
 
+use asked::Asked;
 use report_files::trace::{Event, Value, profile};
 use report_files::{Profile, Scratch};
-use xprof_rs::server::http1::{Body, Request, Response};
+use xprof_rs::server::http1::{Request, Response};
 use xprof_rs::server::{App, Config, routes};
 
 /// A server on a log directory.
@@ -15,7 +17,7 @@ struct Server(App);
 
 impl Server {
     fn on(logdir: &std::path::Path) -> Self {
-        Self(App::new(Config { logdir: Some(logdir.to_owned()), ..Config::default() }).unwrap())
+        Self(asked::app(logdir))
     }
 
     fn without_logdir() -> Self {
@@ -56,16 +58,8 @@ struct Answer {
 
 impl Answer {
     fn of(response: &Response) -> Self {
-        let body = match &response.body {
-            Body::Static(bytes) => bytes.to_vec(),
-            Body::Encoded(encoded) => encoded.identity().to_vec(),
-        };
-        let reason = response.headers.iter().find(|(name, _)| *name == "X-Xprof-Reason");
-        Self {
-            status: response.status,
-            body: String::from_utf8(body).unwrap(),
-            reason: reason.map_or_else(String::new, |(_, reason)| reason.clone()),
-        }
+        let asked = Asked::of(response);
+        Self { status: asked.status, body: asked.text(), reason: asked.reason }
     }
 }
 
