@@ -76,7 +76,7 @@ impl Diff {
         let mut steps: Vec<Pair<(String, f64)>> = Vec::new();
         let mut summaries = [None, None];
         for (side, data) in sides.iter().enumerate() {
-            let Some((summary, all)) = all_steps(data)? else { continue };
+            let Some((summary, all)) = all_steps(data) else { continue };
             summaries[side] = Some(summary);
             for (place, step) in all.iter().enumerate() {
                 if steps.len() == place {
@@ -260,7 +260,7 @@ impl Pair<Op> {
 fn common_ops(sides: &[ToolData; 2]) -> Result<(Source, [Vec<Op>; 2]), Raised> {
     let mut either = None;
     for source in Source::ALL {
-        let known = [ops::of(&sides[0], source)?, ops::of(&sides[1], source)?];
+        let known = [ops::of(&sides[0], source), ops::of(&sides[1], source)];
         match known.iter().filter(|ops| !ops.is_empty()).count() {
             2 => return Ok((source, known)),
             1 => {

@@ -15,8 +15,6 @@ pub enum Raised {
     Value(String),
     /// Any other exception: INTERNAL_ERROR, exit 1.
     Internal(String),
-    /// The command is known but not built yet: UNIMPLEMENTED, exit 1.
-    Unimplemented(String),
 }
 
 impl Raised {
@@ -27,8 +25,7 @@ impl Raised {
             | Self::Usage(text)
             | Self::Path(text)
             | Self::Value(text)
-            | Self::Internal(text)
-            | Self::Unimplemented(text) => text,
+            | Self::Internal(text) => text,
         }
     }
 }

@@ -93,7 +93,7 @@ fn shown(words: Vec<String>) -> String {
             Raised::Usage(_) => "!usage",
             Raised::Path(_) => "!path",
             Raised::Value(_) => "!value",
-            Raised::Internal(_) | Raised::Unimplemented(_) => "!internal",
+            Raised::Internal(_) => "!internal",
         }
         .to_owned(),
     }

@@ -2,7 +2,6 @@
 //! kernels of a GPU, else framework ops.
 
 use super::commands::table_rows::{Row, Rows};
-use super::error::Raised;
 use super::tool_data::ToolData;
 use crate::render::python_json::Value as Json;
 
@@ -60,8 +59,8 @@ pub struct Op {
 }
 
 /// The operations that a tool knows, those with the most time first; none where it has no answer.
-pub fn of(data: &ToolData, source: Source) -> Result<Vec<Op>, Raised> {
-    let Some(answer) = data.fetch_json(source.tool(), &[])? else { return Ok(Vec::new()) };
+pub fn of(data: &ToolData, source: Source) -> Vec<Op> {
+    let Some(answer) = data.fetch_json(source.tool(), &[]) else { return Vec::new() };
     // Framework ops come with idle time and without, the second table being the one without.
     let table = match &answer {
         Json::List(tables) => tables.get(1).or(tables.first()),
@@ -72,18 +71,18 @@ pub fn of(data: &ToolData, source: Source) -> Result<Vec<Op>, Raised> {
     let mut ops: Vec<Op> =
         rows.iter().flat_map(|rows| rows.iter().map(|row| op(row, source, &names))).collect();
     ops.sort_by(|a, b| b.self_us.total_cmp(&a.self_us));
-    Ok(ops)
+    ops
 }
 
 /// The operations of the first tool that knows any.
-pub fn best(data: &ToolData) -> Result<(Source, Vec<Op>), Raised> {
+pub fn best(data: &ToolData) -> (Source, Vec<Op>) {
     for source in Source::ALL {
-        let ops = of(data, source)?;
+        let ops = of(data, source);
         if !ops.is_empty() {
-            return Ok((source, ops));
+            return (source, ops);
         }
     }
-    Ok((Source::HloStats, Vec::new()))
+    (Source::HloStats, Vec::new())
 }
 
 fn op(row: Row<'_>, source: Source, modules: &[String]) -> Op {

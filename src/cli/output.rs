@@ -77,7 +77,6 @@ pub fn print_failure(failure: &Failure) -> ExitCode {
         Raised::Path(_) => ("PATH_ERROR", 3),
         Raised::Value(_) => ("INVALID_VALUE", 4),
         Raised::Internal(_) => ("INTERNAL_ERROR", 1),
-        Raised::Unimplemented(_) => ("UNIMPLEMENTED", 1),
     };
     let is_internal = matches!(failure.raised, Raised::Internal(_));
     let mut text = message.to_owned();

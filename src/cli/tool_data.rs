@@ -10,7 +10,7 @@ pub use crate::render::python_float::round;
 use crate::render::python_json::{self, Value as Json};
 use crate::render::python_json_indent::Writer;
 use crate::session::Session;
-use crate::tools::{self, Answer, NOT_BUILT, Profiles, Request, ToolError};
+use crate::tools::{self, Answer, Profiles, Request, ToolError};
 use crate::xplane::Space;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -39,19 +39,16 @@ impl ToolData {
 
     /// The session that an id names.
     pub fn of_session(call: &Call, id: &Value) -> Result<Self, Raised> {
-        let found = find_session(id, call.logdir.as_deref())?;
-        let profiles = Profiles::default();
-        Ok(Self { name: id.to_text(), session: found, profiles, reasons: None })
+        Ok(Self::of_files(&id.to_text(), find_session(id, call.logdir.as_deref())?))
     }
 
     /// A session whose profiles can all be read; reasons are collected.
     pub fn of(name: &str, session: Session) -> Result<Self, Raised> {
-        let profiles = Profiles::default();
-        let reasons = RefCell::default();
-        for file in &session.hosts {
-            profiles.space(file).map_err(|error| Raised::Path(error.to_string()))?;
+        let data = Self { reasons: Some(RefCell::default()), ..Self::of_files(name, session) };
+        for file in &data.session.hosts {
+            data.profiles.space(file).map_err(|error| Raised::Path(error.to_string()))?;
         }
-        Ok(Self { name: name.to_owned(), session, profiles, reasons: Some(reasons) })
+        Ok(data)
     }
 
     /// The names of the session's hosts.
@@ -101,19 +98,16 @@ impl ToolData {
     }
 
     /// A tool's answer for each host alone.
-    pub fn fetch_each_host(
-        &self,
-        tool: &str,
-    ) -> impl Iterator<Item = Result<Option<Json>, Raised>> {
+    pub fn fetch_each_host(&self, tool: &str) -> impl Iterator<Item = Option<Json>> {
         self.session.hosts.iter().map(move |file| {
             let session = Session { hosts: vec![file.clone()], ..self.session.clone() };
             let answer = self.taken(tool, self.ask(&session, tool, &[]))?;
-            Ok(answer.and_then(|answer| python_json::loads(&answer)))
+            python_json::loads(&answer)
         })
     }
 
     /// A tool's answer; `None` where it has none, the reason being on stderr.
-    pub fn fetch(&self, tool: &str, params: &[(&str, &str)]) -> Result<Option<String>, Raised> {
+    pub fn fetch(&self, tool: &str, params: &[(&str, &str)]) -> Option<String> {
         self.taken(tool, self.ask(&self.session, tool, params))
     }
 
@@ -128,26 +122,19 @@ impl ToolData {
         tools::answer(&Request { tool, session, params: &params, profiles: &self.profiles })
     }
 
-    fn taken(
-        &self,
-        tool: &str,
-        answer: Result<Answer, ToolError>,
-    ) -> Result<Option<String>, Raised> {
+    fn taken(&self, tool: &str, answer: Result<Answer, ToolError>) -> Option<String> {
         match answer {
             Ok(answer) => {
                 if let Some(reason) = answer.reason {
                     self.note(tool, &reason);
                 }
-                Ok(Some(String::from_utf8_lossy(&answer.body).into_owned()))
-            }
-            Err(ToolError::NoData(reason)) if reason == NOT_BUILT => {
-                Err(Raised::Unimplemented(format!("The tool '{tool}' is {NOT_BUILT}.")))
+                Some(String::from_utf8_lossy(&answer.body).into_owned())
             }
             Err(ToolError::NoData(reason) | ToolError::Failed(reason)) => {
                 self.note(tool, &reason);
-                Ok(None)
+                None
             }
-            Err(ToolError::Unknown) => Ok(None),
+            Err(ToolError::Unknown) => None,
         }
     }
 
@@ -170,13 +157,13 @@ impl ToolData {
     ) -> Result<Option<String>, Raised> {
         match self.ask(&self.session, tool, params) {
             Err(ToolError::Failed(reason)) => Err(Raised::Value(reason)),
-            answer => self.taken(tool, answer),
+            answer => Ok(self.taken(tool, answer)),
         }
     }
 
     /// A tool's answer as JSON; `None` where it has none.
-    pub fn fetch_json(&self, tool: &str, params: &[(&str, &str)]) -> Result<Option<Json>, Raised> {
-        Ok(self.fetch(tool, params)?.and_then(|answer| python_json::loads(&answer)))
+    pub fn fetch_json(&self, tool: &str, params: &[(&str, &str)]) -> Option<Json> {
+        python_json::loads(&self.fetch(tool, params)?)
     }
 }
 

@@ -54,15 +54,7 @@ impl OpMetricsDbBuilder {
 
     /// Adds an op of one more core whose bytes by memory space come apart from it.
     pub fn combine_op(&mut self, op: &OpMetrics, bytes: impl Iterator<Item = MemoryAccessed>) {
-        let place = match self.place_of(op.hlo_module_id, &op.name) {
-            Some(place) => {
-                let dst = &mut self.db.metrics[place];
-                copy_metadata(op, dst);
-                combine_op(op, dst, true);
-                place
-            }
-            None => self.add(combined_with_nothing(op, true)),
-        };
+        let place = self.combine_or_add(op, true);
         let all = &mut self.db.metrics[place].memory_accessed_breakdown;
         bytes.for_each(|access| combine_memory_accessed(&[access], all));
     }
@@ -71,17 +63,18 @@ impl OpMetricsDbBuilder {
     pub fn combine(&mut self, src: &OpMetricsDb, update_num_cores: bool) {
         combine_totals(src, &mut self.db);
         for op in &src.metrics {
-            match self.place_of(op.hlo_module_id, &op.name) {
-                Some(place) => {
-                    let dst = &mut self.db.metrics[place];
-                    copy_metadata(op, dst);
-                    combine_op(op, dst, update_num_cores);
-                }
-                None => {
-                    self.add(combined_with_nothing(op, update_num_cores));
-                }
-            }
+            self.combine_or_add(op, update_num_cores);
         }
+    }
+
+    fn combine_or_add(&mut self, op: &OpMetrics, update_num_cores: bool) -> usize {
+        let Some(place) = self.place_of(op.hlo_module_id, &op.name) else {
+            return self.add(combined_with_nothing(op, update_num_cores));
+        };
+        let dst = &mut self.db.metrics[place];
+        copy_metadata(op, dst);
+        combine_op(op, dst, update_num_cores);
+        place
     }
 }
 

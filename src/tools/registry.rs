@@ -23,8 +23,7 @@ pub struct Tool {
     pub offered: Offered,
     /// Which hosts `/hosts` offers for it.
     pub hosts: HostRule,
-    /// What answers; `None` while it is not built.
-    answer: Option<Run>,
+    answer: Run,
 }
 
 /// What answers a request to a tool.
@@ -58,17 +57,7 @@ pub enum HostRule {
     AllOnly,
 }
 
-/// Why a tool of a later version has no answer.
-pub const NOT_BUILT: &str = "not built into this version yet";
-
-type AnswerFn = fn(&Request<'_>) -> Result<Answer, ToolError>;
-
-const fn tool_row(
-    name: &'static str,
-    offered: Offered,
-    hosts: HostRule,
-    answer: Option<AnswerFn>,
-) -> Tool {
+const fn tool_row(name: &'static str, offered: Offered, hosts: HostRule, answer: Run) -> Tool {
     Tool { name, offered, hosts, answer }
 }
 
@@ -77,30 +66,25 @@ pub const TOOLS: &[Tool] = {
     use HostRule::{AllOnly, Each, EachAndAll};
     use Offered::{Always, CounterValue, GpuPlane, HloProto, Megascale, Never};
     &[
-        tool_row("overview_page", Always, AllOnly, Some(overview_page::answer)),
-        tool_row("trace_viewer", Never, Each, Some(trace_viewer::answer_legacy)),
-        tool_row("trace_viewer@", Always, Each, Some(trace_viewer::answer)),
-        tool_row("graph_viewer", HloProto, Each, Some(graph_viewer::answer)),
-        tool_row("op_profile", Always, Each, Some(op_profile::answer)),
-        tool_row(
-            "input_pipeline_analyzer",
-            Always,
-            EachAndAll,
-            Some(input_pipeline_analyzer::answer),
-        ),
-        tool_row("kernel_stats", GpuPlane, EachAndAll, Some(kernel_stats::answer)),
-        tool_row("memory_profile", Always, Each, Some(memory_profile::answer)),
-        tool_row("memory_viewer", HloProto, Each, Some(memory_viewer::answer)),
-        tool_row("roofline_model", Always, Each, Some(roofline_model::answer)),
-        tool_row("perf_counters", CounterValue, Each, Some(perf_counters::answer)),
-        tool_row("pod_viewer", Never, AllOnly, Some(pod_viewer::answer)),
-        tool_row("framework_op_stats", Always, EachAndAll, Some(framework_op_stats::answer)),
-        tool_row("hlo_stats", Always, Each, Some(hlo_stats::answer)),
-        tool_row("inference_profile", Never, Each, Some(inference_profile::answer)),
-        tool_row("megascale_stats", Megascale, EachAndAll, Some(megascale_stats::answer)),
-        tool_row("kernel_utilization", CounterValue, Each, Some(kernel_utilization::answer)),
-        tool_row("smart_suggestion", Never, AllOnly, Some(smart_suggestion::answer)),
-        tool_row("utilization_viewer", CounterValue, Each, Some(utilization_viewer::answer)),
+        tool_row("overview_page", Always, AllOnly, overview_page::answer),
+        tool_row("trace_viewer", Never, Each, trace_viewer::answer_legacy),
+        tool_row("trace_viewer@", Always, Each, trace_viewer::answer),
+        tool_row("graph_viewer", HloProto, Each, graph_viewer::answer),
+        tool_row("op_profile", Always, Each, op_profile::answer),
+        tool_row("input_pipeline_analyzer", Always, EachAndAll, input_pipeline_analyzer::answer),
+        tool_row("kernel_stats", GpuPlane, EachAndAll, kernel_stats::answer),
+        tool_row("memory_profile", Always, Each, memory_profile::answer),
+        tool_row("memory_viewer", HloProto, Each, memory_viewer::answer),
+        tool_row("roofline_model", Always, Each, roofline_model::answer),
+        tool_row("perf_counters", CounterValue, Each, perf_counters::answer),
+        tool_row("pod_viewer", Never, AllOnly, pod_viewer::answer),
+        tool_row("framework_op_stats", Always, EachAndAll, framework_op_stats::answer),
+        tool_row("hlo_stats", Always, Each, hlo_stats::answer),
+        tool_row("inference_profile", Never, Each, inference_profile::answer),
+        tool_row("megascale_stats", Megascale, EachAndAll, megascale_stats::answer),
+        tool_row("kernel_utilization", CounterValue, Each, kernel_utilization::answer),
+        tool_row("smart_suggestion", Never, AllOnly, smart_suggestion::answer),
+        tool_row("utilization_viewer", CounterValue, Each, utilization_viewer::answer),
     ]
 };
 
@@ -112,8 +96,7 @@ pub fn tool(name: &str) -> Option<&'static Tool> {
 /// Answers a request; the session's hosts are the ones to answer for.
 pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let tool = tool(request.tool).ok_or(ToolError::Unknown)?;
-    let run = tool.answer.ok_or_else(|| ToolError::NoData(NOT_BUILT.to_owned()))?;
-    let mut answer = run(request)?;
+    let mut answer = (tool.answer)(request)?;
     if answer.reason.is_none() {
         let mut hosts = request.session.hosts.iter();
         answer.reason = hosts.find_map(|file| request.profiles.remark(file));

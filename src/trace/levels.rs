@@ -137,23 +137,21 @@ fn of_track(track: &Track, flows: &FlowLevels, deepest: usize, compared: usize) 
     let mut rows = Rows { own: Vec::new(), shared: Row::of_track(track) };
     let mut flow_at = 0;
     let mut no_flows = FlowStates::default();
-    let mut next_flow = track.flows.first().map(|&(at, _)| at as usize);
     // Events as short as this that start then are hidden on all levels that are compared.
     let hidden_duration = compared.checked_sub(1).map_or(0, |finest| RESOLUTIONS_PS[finest]);
     let mut hidden = 0..0;
     for index in 0..track.len() {
         let (time, duration) = (track.timestamp(index), track.duration(index));
-        if duration < hidden_duration && hidden.contains(&time) && next_flow != Some(index) {
+        let flow = track.flows.get(flow_at).filter(|&&(at, _)| at as usize == index);
+        if duration < hidden_duration && hidden.contains(&time) && flow.is_none() {
             if compared <= deepest {
                 lists[compared].push(index as u32);
             }
             continue;
         }
-        let flow = track.flows.get(flow_at).filter(|&&(at, _)| at as usize == index);
         let mut level = 0;
         if let Some((_, flow)) = flow {
             flow_at += 1;
-            next_flow = track.flows.get(flow_at).map(|&(at, _)| at as usize);
             let visible = flows.get(&flow.id()).copied().unwrap_or(0);
             while level < compared
                 && visible & (1 << level) == 0

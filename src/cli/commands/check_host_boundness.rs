@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 200;
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
     let data = ToolData::open(call)?;
-    let Some(page) = data.fetch_json("overview_page", &[])? else {
+    let Some(page) = data.fetch_json("overview_page", &[]) else {
         return Err(Raised::Path(format!("No overview data returned for session {}", data.name)));
     };
     let overview = Overview::of(&page);
@@ -32,20 +32,20 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     if total_ms == 0.0 || overview.steps == 0 {
         return Ok(Value::Str(insufficient(&data.name)));
     }
-    let ops = data.fetch_json("op_profile", &[("group_by", "category")])?;
+    let ops = data.fetch_json("op_profile", &[("group_by", "category")]);
     let ops = ops.as_ref().and_then(|profile| profile.get("byCategory"));
     let mut times = OpPicoseconds::default();
     if let Some(root) = ops {
         times.add(root, 0);
     }
-    let counters = Counters::read(&data)?;
+    let counters = Counters::read(&data);
     let per_core_ms = |time_ps: f64| time_ps / 1e9 / overview.cores as f64;
     let verdict = Verdict {
         has_ops: ops.is_some(),
         compute_ms: per_core_ms(times.compute),
         hbm_ms: per_core_ms(times.hbm),
         ici_ms: per_core_ms(times.ici),
-        barrier_ms: barrier_ms(&data)? * overview.steps as f64,
+        barrier_ms: barrier_ms(&data) * overview.steps as f64,
         total_ms,
         overview,
         counters,
@@ -159,8 +159,8 @@ impl OpPicoseconds {
 }
 
 /// The mean time of a barrier of the cores, milliseconds; 0 without any.
-fn barrier_ms(data: &ToolData) -> Result<f64, Raised> {
-    let Some(trace) = data.fetch("trace_viewer", &[])? else { return Ok(0.0) };
+fn barrier_ms(data: &ToolData) -> f64 {
+    let Some(trace) = data.fetch("trace_viewer", &[]) else { return 0.0 };
     let (mut total_us, mut count) = (0.0, 0_u32);
     for line in trace.lines().filter(|line| line.contains("barrier-cores")) {
         let Some(event) = python_json::loads(line.trim_end_matches(',')) else { continue };
@@ -169,7 +169,7 @@ fn barrier_ms(data: &ToolData) -> Result<f64, Raised> {
             count += 1;
         }
     }
-    Ok(if count == 0 { 0.0 } else { total_us / f64::from(count) / 1000.0 })
+    if count == 0 { 0.0 } else { total_us / f64::from(count) / 1000.0 }
 }
 
 /// What the hardware counters of the first core say, percent; 0 for what they do not say.
@@ -181,26 +181,25 @@ struct Counters {
 }
 
 impl Counters {
-    fn read(data: &ToolData) -> Result<Self, Raised> {
+    fn read(data: &ToolData) -> Self {
         // Most profiles have none: the list of tools is known sooner than the table.
         if !data.offers("utilization_viewer") {
-            return Ok(Self::default());
+            return Self::default();
         }
         // The table covers one host: of several the first counts.
-        let Some(table) = data.fetch_each_host("utilization_viewer").next().transpose()?.flatten()
-        else {
-            return Ok(Self::default());
+        let Some(table) = data.fetch_each_host("utilization_viewer").next().flatten() else {
+            return Self::default();
         };
         let rows = Rows::of(&table);
         let found = Utilization::of(&rows, &[BigInt::ZERO, BigInt::ZERO, BigInt::ZERO]);
         if found.is_empty() {
-            return Ok(Self::default());
+            return Self::default();
         }
-        Ok(Self {
+        Self {
             mxu_idleness: found.idleness().unwrap_or_default(),
             ici_read: found.percent_of("ICI (Read)").unwrap_or_default(),
             ici_write: found.percent_of("ICI (Write)").unwrap_or_default(),
-        })
+        }
     }
 }
 

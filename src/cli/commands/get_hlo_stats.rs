@@ -23,7 +23,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
         let text = Value::text(text).repr();
         Raised::Internal(format!("Error fetching HLO stats for session {session}: {kind}({text})"))
     })?;
-    let table = client.fetch_json("hlo_stats", &[])?.ok_or_else(|| {
+    let table = client.fetch_json("hlo_stats", &[]).ok_or_else(|| {
         Raised::Internal("Unexpected data type returned: <class 'NoneType'>".to_owned())
     })?;
     let filter = call.get("category_filter");

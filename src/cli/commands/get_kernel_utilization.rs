@@ -80,7 +80,7 @@ fn of_path(path: &str, options: &[(&str, &str)]) -> Result<String, Raised> {
     let directory = files[0].parent().unwrap_or(Path::new("/"));
     let data = ToolData::of_files(path, Session::of_files(path, directory, &files));
     let is_taken = data.paths_name_hosts();
-    let answer = if is_taken { data.fetch("kernel_utilization", options)? } else { None };
+    let answer = if is_taken { data.fetch("kernel_utilization", options) } else { None };
     answer.ok_or_else(|| {
         Raised::Internal(format!(
             "Failed to compute utilization from file {quoted}: no data returned."
@@ -90,7 +90,7 @@ fn of_path(path: &str, options: &[(&str, &str)]) -> Result<String, Raised> {
 
 fn of_session(call: &Call, id: &Value, options: &[(&str, &str)]) -> Result<String, Raised> {
     let answer = ToolData::of_session(call, id)
-        .and_then(|data| data.fetch("kernel_utilization", options))
+        .map(|data| data.fetch("kernel_utilization", options))
         .map_err(|error| {
             let class = match error {
                 Raised::Path(_) => "FileNotFoundError",
@@ -109,15 +109,17 @@ fn of_session(call: &Call, id: &Value, options: &[(&str, &str)]) -> Result<Strin
 }
 
 fn of_bytes(bytes: &[u8], options: &[(&str, &str)]) -> Result<String, Raised> {
-    let space = Space::parse(Bytes::from_vec(bytes.to_vec())).map_err(|error| {
-        crate::cli::output::note(&format!("kernel_utilization: {error}"));
+    let nothing = || {
         let text = "Failed to compute utilization from raw bytes: no data returned.";
         Raised::Internal(text.to_owned())
+    };
+    let space = Space::parse(Bytes::from_vec(bytes.to_vec())).map_err(|error| {
+        crate::cli::output::note(&format!("kernel_utilization: {error}"));
+        nothing()
     })?;
     // XProf's name for bytes without a file.
     if !is_host_named(&space, "trace.pb") {
-        let text = "Failed to compute utilization from raw bytes: no data returned.";
-        return Err(Raised::Internal(text.to_owned()));
+        return Err(nothing());
     }
     let option = |name: &str| {
         let found = options.iter().find(|(other, _)| *other == name);

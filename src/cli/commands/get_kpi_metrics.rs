@@ -18,7 +18,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     };
     let performance = |key| known(&overview.performance, key);
     let environment = |key| known(&overview.environment, key);
-    let peak_hbm_gib = Json::Float(PeakMemory::of(&data)?.peak_gib());
+    let peak_hbm_gib = Json::Float(PeakMemory::of(&data).peak_gib());
     let accelerator = Json::dict([
         ("device_type", environment("device_type")),
         ("device_core_count", environment("device_core_count")),

@@ -31,16 +31,16 @@ impl PeakMemory {
     };
 
     /// The first host that tells its capacity and its peak; else the first that tells anything.
-    pub fn of(data: &ToolData) -> Result<Self, Raised> {
+    pub fn of(data: &ToolData) -> Self {
         let mut first = None;
         for profile in data.fetch_each_host("memory_profile") {
-            let Some(memory) = profile?.map(|profile| Self::read(&profile)) else { continue };
+            let Some(memory) = profile.map(|profile| Self::read(&profile)) else { continue };
             if memory.capacity_bytes > 0.0 && memory.peak_bytes > 0.0 {
-                return Ok(memory);
+                return memory;
             }
             first.get_or_insert(memory);
         }
-        Ok(first.unwrap_or(Self::UNKNOWN))
+        first.unwrap_or(Self::UNKNOWN)
     }
 
     fn read(profile: &Json) -> Self {
@@ -91,7 +91,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
             "Error fetching memory profile: Failed to get hosts: {kind}({text})"
         ))
     })?;
-    let memory = PeakMemory::of(&data)?;
+    let memory = PeakMemory::of(&data);
     let known = |bytes: f64| Json::Float(if bytes >= 0.0 { gibibytes(bytes) } else { UNKNOWN });
     let percent = |share: f64| round(share * 100.0, 2);
     let fragmentation = memory.fragmentation;

@@ -80,7 +80,7 @@ impl Overview {
     /// The overview of a session.
     pub fn of(data: &ToolData, include_command: bool) -> Result<Self, Raised> {
         let no_data = || Raised::Path("No overview data returned for the session".to_owned());
-        let page = data.fetch_json("overview_page", &[])?.ok_or_else(no_data)?;
+        let page = data.fetch_json("overview_page", &[]).ok_or_else(no_data)?;
         let mut all = Properties::new();
         for table in tool_data::tables(&page) {
             for (key, value) in tool_data::pairs(table, "p") {
@@ -99,7 +99,7 @@ impl Overview {
                 overview.environment.push((key.clone(), value.clone()));
             }
         }
-        add_roofline(data, &mut overview.performance)?;
+        add_roofline(data, &mut overview.performance);
         overview.add_host(&page, include_command);
         Ok(overview)
     }
@@ -155,15 +155,15 @@ fn is_missing(value: Option<&Json>) -> bool {
 }
 
 /// Fills in utilization from the roofline model, where the overview has none.
-fn add_roofline(data: &ToolData, performance: &mut Properties) -> Result<(), Raised> {
+fn add_roofline(data: &ToolData, performance: &mut Properties) {
     let needs_flops = is_missing(get(performance, FLOP_RATE));
     let needs_memory = is_missing(get(performance, MEMORY_BANDWIDTH))
         && is_missing(get(performance, HBM_BANDWIDTH));
     if !needs_flops && !needs_memory {
-        return Ok(());
+        return;
     }
-    let Some(model) = data.fetch_json("roofline_model", &[])? else { return Ok(()) };
-    let Some(program) = first_row(&model) else { return Ok(()) };
+    let Some(model) = data.fetch_json("roofline_model", &[]) else { return };
+    let Some(program) = first_row(&model) else { return };
     let number = |key| program.get(key).and_then(|value| tool_data::float(value));
     let percent = |value: f64| Json::Text(format!("{:.2}%", value * 100.0));
     if let Some(efficiency) = number("roofline_efficiency") {
@@ -189,7 +189,6 @@ fn add_roofline(data: &ToolData, performance: &mut Properties) -> Result<(), Rai
         let rounded = Json::Float(tool_data::round(intensity, 4));
         set(performance, "operational_intensity_flop_per_byte", rounded);
     }
-    Ok(())
 }
 
 /// The first row of the first table, by column.

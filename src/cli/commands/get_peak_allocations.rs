@@ -82,7 +82,7 @@ fn modules(data: &ToolData, options: &Options) -> Result<Vec<Module>, Raised> {
     }
     let mut modules = Vec::new();
     for name in names {
-        let Some(view) = data.fetch_json("memory_viewer", &[("module_name", &name)])? else {
+        let Some(view) = data.fetch_json("memory_viewer", &[("module_name", &name)]) else {
             continue;
         };
         let buffers = buffers(&view, options).map_err(|words| {

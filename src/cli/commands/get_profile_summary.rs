@@ -16,7 +16,7 @@ const PS_PER_S: f64 = 1e12;
 pub fn run(call: &Call) -> Result<Value, Raised> {
     let data = ToolData::open(call)?;
     let session = &data.name;
-    let Some(profile) = data.fetch_json("op_profile", &[])? else {
+    let Some(profile) = data.fetch_json("op_profile", &[]) else {
         return Err(Raised::Path(format!(
             "No HLO op_profile data found in profile for session {session}."
         )));

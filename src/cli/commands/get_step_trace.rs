@@ -62,7 +62,7 @@ struct Summary {
 pub fn run(call: &Call) -> Result<Value, Raised> {
     let data = ToolData::open(call)?;
     let wanted = Wanted { step: call.get("step_num"), core: call.get("device_core") };
-    let (steps, summary) = find(&data, &wanted)?;
+    let (steps, summary) = find(&data, &wanted);
     if steps.is_empty() && summary.is_none() {
         let message = format!(
             "No step trace data found for session '{}' (the trace may lack step markers). Consider \
@@ -86,9 +86,9 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
 }
 
 /// All steps and their sum, as the command shows them; `None` where there is neither.
-pub fn all_steps(data: &ToolData) -> Result<Option<(Json, Vec<Json>)>, Raised> {
-    let (steps, summary) = find(data, &Wanted { step: Value::None, core: Value::None })?;
-    Ok(summary.map(|summary| (summary.to_json(), steps.iter().map(Step::to_json).collect())))
+pub fn all_steps(data: &ToolData) -> Option<(Json, Vec<Json>)> {
+    let (steps, summary) = find(data, &Wanted { step: Value::None, core: Value::None });
+    summary.map(|summary| (summary.to_json(), steps.iter().map(Step::to_json).collect()))
 }
 
 /// What the call asks for.
@@ -116,26 +116,26 @@ impl Wanted {
     }
 }
 
-fn find(data: &ToolData, wanted: &Wanted) -> Result<(Vec<Step>, Option<Summary>), Raised> {
-    if let Some(pods) = data.fetch_json("pod_viewer", &[])? {
+fn find(data: &ToolData, wanted: &Wanted) -> (Vec<Step>, Option<Summary>) {
+    if let Some(pods) = data.fetch_json("pod_viewer", &[]) {
         let steps = of_pod_viewer(&pods, wanted);
         if !steps.is_empty() {
             let summary = Summary::of(&steps, None);
-            return Ok((steps, Some(summary)));
+            return (steps, Some(summary));
         }
     }
-    if let Some(tables) = data.fetch_json("input_pipeline_analyzer", &[])?
+    if let Some(tables) = data.fetch_json("input_pipeline_analyzer", &[])
         && let Some(table) = step_table(&tables)
     {
         let steps = of_step_table(table, wanted);
         if !steps.is_empty() {
             let conclusion = table.get("p").and_then(|p| p.get("summary_conclusion"));
             let summary = Summary::of(&steps, conclusion.cloned());
-            return Ok((steps, Some(summary)));
+            return (steps, Some(summary));
         }
     }
-    let page = data.fetch_json("overview_page", &[])?;
-    Ok((Vec::new(), page.and_then(|page| Summary::of_overview(&page))))
+    let page = data.fetch_json("overview_page", &[]);
+    (Vec::new(), page.and_then(|page| Summary::of_overview(&page)))
 }
 
 /// Python's `float(value)` where that is a finite number, else 0.

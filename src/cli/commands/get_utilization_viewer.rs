@@ -13,7 +13,7 @@ use num_bigint::BigInt;
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
     let data = ToolData::open(call)?;
-    let Some(table) = data.fetch_json("utilization_viewer", &[])? else {
+    let Some(table) = data.fetch_json("utilization_viewer", &[]) else {
         return Ok(no_data(&format!("No data returned for session {}", data.name)));
     };
     let [host, device, node] = ["host", "device", "node"].map(|name| {

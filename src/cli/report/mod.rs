@@ -202,7 +202,7 @@ fn number(value: &Json, key: &str) -> f64 {
 
 fn steps(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
     let none = || Nothing("The trace has no steps: the program marks none.".to_owned());
-    let (summary, steps) = all_steps(data)?.ok_or_else(none)?;
+    let (summary, steps) = all_steps(data).ok_or_else(none)?;
     let time = |key: &str| quantity(number(&summary, key) * 1e3, MICROSECONDS);
     let count = summary.get("total_steps").map_or_else(String::new, Json::to_python_str);
     let text = format!(
@@ -250,7 +250,7 @@ fn column(steps: &[Json]) -> Column {
 
 fn categories(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
     let none = || Nothing("No operations of a device were recorded.".to_owned());
-    let answer = data.fetch_json("op_profile", &[("group_by", "category")])?.ok_or_else(none)?;
+    let answer = data.fetch_json("op_profile", &[("group_by", "category")]).ok_or_else(none)?;
     let root = answer.get("byCategory").ok_or_else(none)?;
     let metric = |node: &Json, key: &str| node.get("metrics").map_or(0.0, |of| number(of, key));
     let mut nodes: Vec<&Json> = tool_data::list(root, "children").iter().collect();
@@ -278,7 +278,7 @@ fn categories(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
 
 fn roofline(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
     let none = |text: &str| Nothing(text.to_owned());
-    let answer = data.fetch_json("roofline_model", &[])?;
+    let answer = data.fetch_json("roofline_model", &[]);
     let answer = answer.ok_or_else(|| none("The roofline model has no answer."))?;
     let table = tool_data::tables(&answer).first().ok_or_else(|| none("No operations."))?;
     let device = table.get("p").unwrap_or(&Json::Null);
@@ -343,7 +343,7 @@ fn memory(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
     let mut allocators = Vec::new();
     let names: Vec<String> = data.hosts().map(str::to_owned).collect();
     for (host, profile) in names.iter().zip(data.fetch_each_host("memory_profile")) {
-        let Some(profile) = profile? else { continue };
+        let Some(profile) = profile else { continue };
         let known = tool_data::pairs(&profile, "memoryProfilePerAllocator").iter();
         allocators.extend(known.map(|(id, memory)| allocator(host, id, memory)));
     }
@@ -415,7 +415,7 @@ fn allocator(host: &str, id: &str, memory: &Json) -> Allocator {
 }
 
 fn top_ops(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
-    let (source, ops) = ops::best(data)?;
+    let (source, ops) = ops::best(data);
     let whole: f64 = ops.iter().map(|op| op.self_us).sum();
     if ops.is_empty() {
         return Err(Nothing("No operations were recorded.".to_owned()));

@@ -176,31 +176,28 @@ impl<'a> Building<'a> {
     fn add(&mut self, connected: Connected<'a>) {
         let Connected { mut computation, instructions, links } = connected;
         let (first, first_link) = (self.instructions.len() as u32, self.links.len() as u32);
-        let moved = |range: &Range<u32>| range.start + first_link..range.end + first_link;
-        let place = self.computations.len() as u32;
         computation.root.0 += first;
         computation.instructions = first..first + instructions.len() as u32;
         self.computations.push(computation);
         self.links.extend(links);
         for mut instruction in instructions {
-            let Instruction { operands, control_predecessors, called, .. } = &mut instruction;
-            for range in [operands, control_predecessors, called] {
-                *range = moved(range);
+            let Instruction { opcode, operands, control_predecessors, called, .. } =
+                &mut instruction;
+            for range in [&mut *operands, &mut *control_predecessors, &mut *called] {
+                *range = range.start + first_link..range.end + first_link;
             }
-            let Instruction { operands, control_predecessors, called, .. } = &instruction;
-            for range in [operands, control_predecessors] {
+            for range in [&*operands, &*control_predecessors] {
                 for link in &mut self.links[range.start as usize..range.end as usize] {
                     *link += first;
                 }
             }
             // A fused computation belongs to a fusion; of several to the last.
-            if instruction.opcode == Opcode::Fusion
+            if *opcode == Opcode::Fusion
                 && let Some(&fused) = self.links[called.start as usize..called.end as usize].first()
             {
                 let fusion = InstructionId(self.instructions.len() as u32);
                 self.computations[fused as usize].fusion = Some(fusion);
             }
-            instruction.computation = ComputationId(place);
             self.instructions.push(instruction);
         }
     }
