@@ -192,20 +192,22 @@ impl OpEventReader {
             return;
         };
         let timestamp_ps = line.timestamp_ps();
+        let stats = plain.file.number_stats();
         let read = |place: usize| {
             let mut decoding =
                 Decoding { group_id: plain.groups.of(place as u32), ..Decoding::default() };
-            let event = plain.file.event(place);
             if !plain.roles.is_empty() {
-                for stat in event.numbers_of_stats() {
+                for stat in stats.numbers_of(place) {
                     if let Some(role) = role_of(&plain.roles, stat.metadata_id) {
                         decoding.note(role, stat);
                     }
                 }
             }
-            decoding.note_occurrences(event.occurrences());
+            if plain.file.has_aggregated_events() {
+                decoding.note_occurrences(plain.file.event(place).occurrences());
+            }
             let own = Timespan {
-                begin_ps: timestamp_ps.wrapping_add(plain.times.offset_ps[place]) as u64,
+                begin_ps: timestamp_ps.wrapping_add(plain.times.offset_ps.at(place)) as u64,
                 duration_ps: plain.times.duration_ps.get(place) as u64,
             };
             decoding.finish(own, plain.metadata.at(place))

@@ -192,7 +192,7 @@ impl LineData {
             }
             _ => {
                 let added = (key - self.file_events) as usize;
-                (self.added.times.offset_ps[added], self.added.times.duration_ps.get(added))
+                (self.added.times.offset_ps.at(added), self.added.times.duration_ps.get(added))
             }
         }
     }

@@ -280,7 +280,7 @@ impl<'a> PlaneEditor<'a> {
 
     /// Offset of an added event, picoseconds after its line's timestamp.
     pub fn offset_ps(&self, event: EventHandle) -> i64 {
-        self.changes.lines[event.line.0].events.times.offset_ps[event.index]
+        self.changes.lines[event.line.0].events.times.offset_ps.at(event.index)
     }
 
     /// Duration of an added event, picoseconds.

@@ -110,7 +110,8 @@ impl AddedEvents {
             return;
         }
         self.metadata.append(&mut other.metadata);
-        Arc::make_mut(&mut self.times.offset_ps).append(Arc::make_mut(&mut other.times.offset_ps));
+        let offsets = std::mem::take(Arc::make_mut(&mut other.times.offset_ps));
+        Arc::make_mut(&mut self.times.offset_ps).append(offsets);
         let durations = std::mem::take(Arc::make_mut(&mut other.times.duration_ps));
         Arc::make_mut(&mut self.times.duration_ps).append(durations);
     }

@@ -338,7 +338,7 @@ impl<'a> LineView<'a> {
                     line: self,
                     key,
                     metadata_index: self.data.added.metadata[added],
-                    offset_ps: self.data.added.times.offset_ps[added],
+                    offset_ps: self.data.added.times.offset_ps.at(added),
                     duration_ps: self.data.added.times.duration_ps.get(added),
                     file: None,
                 }
@@ -361,7 +361,7 @@ impl LineSpans<'_> {
     pub fn at(&self, place: usize) -> Timespan {
         match self.times {
             Some(times) => Timespan {
-                begin_ps: self.timestamp_ps.wrapping_add(times.offset_ps[place]) as u64,
+                begin_ps: self.timestamp_ps.wrapping_add(times.offset_ps.at(place)) as u64,
                 duration_ps: times.duration_ps.get(place) as u64,
             },
             None => self.line.event(place).timespan(),

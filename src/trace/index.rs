@@ -160,7 +160,7 @@ impl Track {
     /// Start of an event, picoseconds.
     #[inline]
     pub fn timestamp(&self, index: usize) -> u64 {
-        self.start_ps.wrapping_add(self.times.offset_ps[index] as u64)
+        self.start_ps.wrapping_add(self.times.offset_ps.at(index) as u64)
     }
 
     /// Duration of an event, picoseconds.
@@ -543,7 +543,7 @@ fn skim(line: LineView<'_>, task: &Task) -> Option<Found> {
     }
     let start_ps = line.timestamp_ps() as u64;
     for at in places {
-        let timestamp = start_ps.wrapping_add(times.offset_ps[at] as u64);
+        let timestamp = start_ps.wrapping_add(times.offset_ps.at(at) as u64);
         let duration = times.duration_ps.get(at) as u64;
         found.span.expand(timestamp, timestamp.wrapping_add(duration));
     }

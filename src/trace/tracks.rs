@@ -7,7 +7,7 @@
 use super::flow::Flow;
 use super::index::{Found, Origins, Piece, Place, Track};
 use crate::timeline::LineView;
-use crate::xplane::{Durations, Times};
+use crate::xplane::{Durations, Offsets, Times};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ struct Growing {
 /// The times of a track: those of a line as they are, or its own.
 enum Columns {
     OfLine(Times),
-    Own { offset_ps: Vec<i64>, duration_ps: Durations },
+    Own { offset_ps: Offsets, duration_ps: Durations },
 }
 
 /// Where a run of events of a line goes.
@@ -58,7 +58,7 @@ impl Builder {
             (track.start_ps, track.times) = (start_ps, Columns::OfLine(times.clone()));
         } else {
             track.extend((0..times.len()).map(|at| {
-                let timestamp = start_ps.wrapping_add(times.offset_ps[at] as u64);
+                let timestamp = start_ps.wrapping_add(times.offset_ps.at(at) as u64);
                 (timestamp, times.duration_ps.get(at))
             }));
         }

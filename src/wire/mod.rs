@@ -284,24 +284,23 @@ impl<'a> Reader<'a> {
 /// A varint that ends within the first eight bytes, and how many it has; `None` where it does not,
 /// or where there are fewer bytes.
 #[inline(always)]
-pub(crate) fn varint_in_eight(bytes: &[u8]) -> Option<(u64, usize)> {
-    let length = length_in_eight(bytes)?;
+fn varint_in_eight(bytes: &[u8]) -> Option<(u64, usize)> {
     let word = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
-    Some((join_groups_of_seven(word & (u64::MAX >> (64 - 8 * length))), length))
+    let ends = ends_in_eight(word);
+    let number = word & (ends ^ ends.wrapping_sub(1));
+    (ends != 0).then(|| (join_groups_of_seven(number), ends.trailing_zeros() as usize / 8 + 1))
 }
 
-/// How many bytes a varint has that ends within the first eight; `None` as above.
+/// The highest bit of each of eight bytes that could end a varint, which starts with the lowest: the
+/// first byte without a continuation bit does.
 #[inline(always)]
-pub(crate) fn length_in_eight(bytes: &[u8]) -> Option<usize> {
-    let word = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
-    // The first byte without a continuation bit ends the number.
-    let ends = !word & 0x8080_8080_8080_8080;
-    (ends != 0).then(|| (ends.trailing_zeros() / 8 + 1) as usize)
+pub(crate) fn ends_in_eight(word: u64) -> u64 {
+    !word & 0x8080_8080_8080_8080
 }
 
 /// Drops the continuation bit of each byte and closes the gaps.
 #[inline(always)]
-fn join_groups_of_seven(word: u64) -> u64 {
+pub(crate) fn join_groups_of_seven(word: u64) -> u64 {
     let word = word & 0x7f7f_7f7f_7f7f_7f7f;
     let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
     let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);

@@ -1,7 +1,7 @@
 //! Events and stats, decoded when looked at.
 
 use super::columns::NO_METADATA;
-use super::index::{Line, Space, Span, text};
+use super::index::{Line, Positions, Space, Span, text};
 use super::usual;
 use crate::wire::{Reader, Value};
 
@@ -27,7 +27,7 @@ impl<'a> Event<'a> {
             line,
             index: index as u32,
             metadata_index: events.metadata[index],
-            offset_ps: events.times.offset_ps[index],
+            offset_ps: events.times.offset_ps.at(index),
             duration_ps: events.times.duration_ps.get(index),
         }
     }
@@ -59,15 +59,8 @@ impl<'a> Event<'a> {
         Numbers::at(&self.line.plane.space.bytes, self.position())
     }
 
-    #[inline]
     fn stat_messages(&self) -> StatMessages<'a> {
-        let bytes = &self.line.plane.space.bytes;
-        let mut reader = Reader::at(bytes, self.position() as usize);
-        let (start, end) = match reader.length_delimited() {
-            Ok((payload, start)) => (start, start + payload.len()),
-            Err(_) => (0, 0),
-        };
-        StatMessages { event: usual::Message::new(bytes, start, end) }
+        StatMessages::at(&self.line.plane.space.bytes, self.position())
     }
 
     /// The stats, in the order of the file.
@@ -77,7 +70,6 @@ impl<'a> Event<'a> {
     }
 
     /// The stats in the order of the file, as numbers; texts are not looked at.
-    #[inline]
     pub fn numbers_of_stats(&self) -> NumberStats<'a> {
         NumberStats { messages: self.stat_messages() }
     }
@@ -89,10 +81,12 @@ impl<'a> Event<'a> {
         std::iter::from_fn(move || {
             loop {
                 let stat = messages.next()?;
-                let is_other = usual::read_stat(stat).is_some_and(|(id, _)| !ids.contains(&id));
-                let decoded = (!is_other).then(|| Stat::decode(stat.rest()));
-                if let Some(wanted) = decoded.filter(|stat| ids.contains(&stat.metadata_id)) {
-                    return Some(wanted);
+                if stat.metadata_id().is_some_and(|id| !ids.contains(&id)) {
+                    continue;
+                }
+                let decoded = Stat::decode(stat.payload());
+                if ids.contains(&decoded.metadata_id) {
+                    return Some(decoded);
                 }
             }
         })
@@ -263,33 +257,112 @@ impl<'a> Stat<'a> {
 
 /// The stats of an event in the order of the file, not decoded.
 #[derive(Debug, Clone)]
-struct StatMessages<'a> {
-    event: usual::Message<'a>,
+enum StatMessages<'a> {
+    /// As far as the event is written as usual.
+    Usual(usual::Message<'a>),
+    Any(Reader<'a>),
 }
 
 impl<'a> StatMessages<'a> {
+    /// Those of the event whose length prefix is at a position of the file.
     #[inline]
-    fn next(&mut self) -> Option<usual::Message<'a>> {
-        if let Some(stat) = self.event.next_stat() {
-            return Some(stat);
+    fn at(file: &'a [u8], position: u64) -> Self {
+        let position = position as usize;
+        let short = file.get(position).filter(|&&length| length < 0x80);
+        match short.and_then(|&length| usual::Message::new(file, position + 1, length.into())) {
+            Some(event) => Self::Usual(event),
+            None => Self::at_long(file, position),
         }
-        if self.event.is_at_end() { None } else { self.next_unusual() }
+    }
+
+    fn at_long(file: &'a [u8], position: usize) -> Self {
+        let payload = Reader::at(file, position).length_delimited();
+        let (payload, start) = payload.unwrap_or_default();
+        match usual::Message::new(file, start, payload.len()) {
+            Some(event) => Self::Usual(event),
+            None => Self::Any(Reader::new(payload)),
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<StatMessage<'a>> {
+        if let Self::Usual(event) = self {
+            if let Some(stat) = event.next_stat() {
+                return Some(StatMessage::Usual(stat));
+            }
+            if event.is_at_end() {
+                return None;
+            }
+        }
+        self.next_unusual()
     }
 
     /// Goes over fields that are not written as usual to the next stat.
-    #[cold]
-    fn next_unusual(&mut self) -> Option<usual::Message<'a>> {
-        loop {
-            let mut reader = Reader::new(self.event.rest());
-            let field = reader.next_field().ok().flatten()?;
-            self.event.skip(reader.position());
-            if let (4, Value::Bytes(payload, _)) = field {
-                return Some(usual::Message::new(payload, 0, payload.len()));
-            }
-            if let Some(stat) = self.event.next_stat() {
-                return Some(stat);
+    fn next_unusual(&mut self) -> Option<StatMessage<'a>> {
+        if let Self::Usual(event) = self {
+            *self = Self::Any(Reader::new(event.rest()));
+        }
+        let Self::Any(reader) = self else { return None };
+        // The file was checked; a byte that changed since then ends the event early.
+        while let Ok(Some((field, value))) = reader.next_field() {
+            if let (4, Value::Bytes(payload, _)) = (field, value) {
+                return Some(StatMessage::Any(payload));
             }
         }
+        None
+    }
+}
+
+/// A stat that is not decoded.
+#[derive(Clone, Copy)]
+enum StatMessage<'a> {
+    Usual(usual::Message<'a>),
+    Any(&'a [u8]),
+}
+
+impl<'a> StatMessage<'a> {
+    fn payload(&self) -> &'a [u8] {
+        match self {
+            Self::Usual(stat) => stat.rest(),
+            Self::Any(payload) => payload,
+        }
+    }
+
+    /// The metadata id, where it can be told without decoding the stat.
+    #[inline]
+    fn metadata_id(&self) -> Option<i64> {
+        match self {
+            Self::Usual(stat) => usual::read_stat(*stat).map(|(id, _)| id),
+            Self::Any(_) => None,
+        }
+    }
+
+    /// The stat, where it is an integer that is written as usual.
+    #[inline]
+    fn integer(&self) -> Option<NumberStat> {
+        match self {
+            Self::Usual(stat) => usual::stat_integer(*stat),
+            Self::Any(_) => None,
+        }
+    }
+}
+
+/// The stats of a line's events, for who goes through many of them.
+#[derive(Debug, Clone, Copy)]
+pub struct LineStats<'a> {
+    file: &'a [u8],
+    positions: &'a Positions,
+}
+
+impl<'a> LineStats<'a> {
+    pub(super) fn of_line(line: Line<'a>) -> Self {
+        Self { file: &line.plane.space.bytes, positions: &line.index.events.positions }
+    }
+
+    /// The stats of an event in the order of the file, as numbers; texts are not looked at.
+    #[inline]
+    pub fn numbers_of(&self, event: usize) -> NumberStats<'a> {
+        NumberStats { messages: StatMessages::at(self.file, self.positions.get(event)) }
     }
 }
 
@@ -305,8 +378,7 @@ impl Iterator for NumberStats<'_> {
     #[inline]
     fn next(&mut self) -> Option<NumberStat> {
         let stat = self.messages.next()?;
-        let integer = usual::stat_integer(stat);
-        Some(integer.unwrap_or_else(|| Stat::decode(stat.rest()).into()))
+        Some(stat.integer().unwrap_or_else(|| Stat::decode(stat.payload()).into()))
     }
 }
 
@@ -337,9 +409,9 @@ impl<'a> Iterator for Stats<'a> {
         match &mut self.source {
             Source::Event(messages) => {
                 let stat = messages.next()?;
-                Some(match usual::stat_integer(stat) {
+                Some(match stat.integer() {
                     Some(number) => number.into(),
-                    None => Stat::decode(stat.rest()),
+                    None => Stat::decode(stat.payload()),
                 })
             }
             Source::Spans(spans) => spans.next().map(|&span| Stat::decode(self.space.slice(span))),

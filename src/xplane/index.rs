@@ -1,7 +1,7 @@
 //! The index of a profile: what [`Space::parse`](super::Space::parse) keeps.
 
 use super::columns::Times;
-use super::event::{Event, Stats};
+use super::event::{Event, LineStats, Stats};
 use super::metadata::{EventMetadataTable, StatMetadataTable};
 use crate::store::Bytes;
 
@@ -91,6 +91,7 @@ impl Positions {
         }
     }
 
+    #[inline]
     pub fn get(&self, index: usize) -> u64 {
         match self {
             Self::Narrow { base, offsets } => base + u64::from(offsets[index]),
@@ -266,6 +267,11 @@ impl<'a> Line<'a> {
         self.index.event_stats.have_texts
     }
 
+    /// Whether an event of the line stands for several occurrences.
+    pub fn has_aggregated_events(&self) -> bool {
+        self.index.events.are_aggregated
+    }
+
     /// How many events the line has.
     pub fn event_count(&self) -> usize {
         self.index.events.positions.len()
@@ -285,6 +291,11 @@ impl<'a> Line<'a> {
     #[inline]
     pub fn event(&self, index: usize) -> Event<'a> {
         Event::of_line(*self, index)
+    }
+
+    /// The stats of the events, as numbers.
+    pub fn number_stats(&self) -> LineStats<'a> {
+        LineStats::of_line(*self)
     }
 
     /// The events in the order of the file.

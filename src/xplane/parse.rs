@@ -11,6 +11,7 @@ use super::index::{EventColumns, EventStats, LineIndex, PlaneIndex, Positions, S
 use super::metadata::{
     EventMetadataEntry, EventMetadataTable, StatMetadataEntry, StatMetadataTable,
 };
+use super::offsets::Offsets;
 use super::usual;
 use crate::store::Bytes;
 use crate::wire::{Reader, Value, WireCause, WireError};
@@ -72,7 +73,8 @@ impl Space {
                 _ => {}
             }
         }
-        let parsed: Parsed<Vec<_>> = planes.par_iter().map(parse_plane).collect();
+        let parsed: Parsed<Vec<_>> =
+            planes.par_iter().map(|plane| parse_plane(plane, &bytes)).collect();
         for parts in parsed? {
             let plane = space.index_metadata(parts)?;
             space.planes.push(plane);
@@ -199,7 +201,7 @@ struct MapEntry {
     values: Vec<Span>,
 }
 
-fn parse_plane(message: &Message<'_>) -> Parsed<PlaneParts> {
+fn parse_plane(message: &Message<'_>, file: &[u8]) -> Parsed<PlaneParts> {
     let mut parts = PlaneParts {
         plane: PlaneIndex::default(),
         event_metadata: Vec::new(),
@@ -234,7 +236,8 @@ fn parse_plane(message: &Message<'_>) -> Parsed<PlaneParts> {
             _ => {}
         }
     }
-    parts.plane.lines = lines.par_iter().map(parse_line).collect::<Parsed<_>>()?;
+    parts.plane.lines =
+        lines.par_iter().map(|line| parse_line(line, file)).collect::<Parsed<_>>()?;
     Ok(parts)
 }
 
@@ -251,7 +254,7 @@ fn parse_map_entry(message: &Message<'_>) -> Parsed<MapEntry> {
     Ok(entry)
 }
 
-fn parse_line(message: &Message<'_>) -> Parsed<LineIndex> {
+fn parse_line(message: &Message<'_>, file: &[u8]) -> Parsed<LineIndex> {
     let mut line = LineIndex::default();
     let mut offsets: Vec<u32> = Vec::new();
     let mut wide: Vec<u64> = Vec::new();
@@ -291,7 +294,7 @@ fn parse_line(message: &Message<'_>) -> Parsed<LineIndex> {
         offsets.shrink_to_fit();
         Positions::Narrow { base: message.base, offsets }
     };
-    (line.events, line.event_stats) = read_events(message, positions)?;
+    (line.events, line.event_stats) = read_events(message, file, positions)?;
     Ok(line)
 }
 
@@ -313,23 +316,29 @@ const UNUSUAL_ID: u32 = u32::MAX;
 
 /// Checks the events of a line and puts their numbers into columns. The column of metadata holds the
 /// ids as they are in the file; [`index_event_metadata`] makes dense indexes of them.
-fn read_events(line: &Message<'_>, positions: Positions) -> Parsed<(EventColumns, EventStats)> {
+fn read_events(
+    line: &Message<'_>,
+    file: &[u8],
+    positions: Positions,
+) -> Parsed<(EventColumns, EventStats)> {
     let count = positions.len();
     let mut metadata = vec![0; count];
-    let mut offset_ps = vec![0; count];
-    let read = |first: usize, metadata: &mut [u32], offset_ps: &mut [i64]| -> Parsed<Run> {
+    let read = |first: usize, metadata: &mut [u32]| -> Parsed<Run> {
         let mut run = Run::new(metadata.len());
-        for (at, (metadata, offset_ps)) in metadata.iter_mut().zip(offset_ps).enumerate() {
+        for (at, metadata) in metadata.iter_mut().enumerate() {
             let prefix = (positions.get(first + at) - line.base) as usize;
             let mut reader = Reader::at(line.bytes, prefix);
             let (bytes, offset) = reader.length_delimited().map_err(|error| line.fail(error))?;
-            let usual = usual::Message::new(line.bytes, offset, offset + bytes.len());
-            let numbers = match usual::read_event(usual, |id, is_text| run.note_stat(id, is_text)) {
+            let start = (line.base + offset as u64) as usize;
+            let usual = usual::Message::new(file, start, bytes.len());
+            let numbers = match usual.and_then(|event| {
+                usual::read_event(event, |id, is_text| run.note_stat(id, is_text))
+            }) {
                 Some(numbers) => numbers,
                 None => read_any_event(&line.child("XEvent", bytes, offset), &mut run)?,
             };
             *metadata = u32::try_from(numbers.metadata_id).unwrap_or(UNUSUAL_ID);
-            *offset_ps = numbers.offset_ps;
+            run.offset_ps.push(numbers.offset_ps);
             run.duration_ps.push(numbers.duration_ps);
             run.are_aggregated |= numbers.occurrences.is_some();
         }
@@ -337,18 +346,18 @@ fn read_events(line: &Message<'_>, positions: Positions) -> Parsed<(EventColumns
     };
     // The first error in the order of the file is the one to report.
     let runs: Vec<Parsed<Run>> = if count <= EVENTS_PER_TASK {
-        vec![read(0, &mut metadata, &mut offset_ps)]
+        vec![read(0, &mut metadata)]
     } else {
-        let metadata = metadata.par_chunks_mut(EVENTS_PER_TASK);
-        let offset_ps = offset_ps.par_chunks_mut(EVENTS_PER_TASK);
-        let columns = metadata.zip(offset_ps).enumerate();
-        columns.map(|(run, (ids, offsets))| read(run * EVENTS_PER_TASK, ids, offsets)).collect()
+        let metadata = metadata.par_chunks_mut(EVENTS_PER_TASK).enumerate();
+        metadata.map(|(run, ids)| read(run * EVENTS_PER_TASK, ids)).collect()
     };
+    let mut offset_ps = Offsets::with_capacity(count);
     let mut duration_ps = Durations::with_capacity(count);
     let mut stat_ids = BTreeSet::new();
     let (mut are_aggregated, mut have_texts) = (false, false);
     for run in runs {
         let run = run?;
+        offset_ps.append(run.offset_ps);
         duration_ps.append(run.duration_ps);
         stat_ids.extend(run.stat_ids);
         are_aggregated |= run.are_aggregated;
@@ -377,6 +386,7 @@ fn index_event_metadata(bytes: &[u8], events: &mut EventColumns, table: &EventMe
 
 /// What was found in a run of events.
 struct Run {
+    offset_ps: Offsets,
     duration_ps: Durations,
     are_aggregated: bool,
     /// The metadata ids of the stats that the events have.
@@ -390,6 +400,7 @@ struct Run {
 impl Run {
     fn new(count: usize) -> Self {
         Self {
+            offset_ps: Offsets::with_capacity(count),
             duration_ps: Durations::with_capacity(count),
             are_aggregated: false,
             stat_ids: BTreeSet::new(),

@@ -1,28 +1,37 @@
-//! Events as profilers write them, read without the general reader: tags of one byte, lengths below
-//! 128, numbers of at most eight bytes. Whatever is written otherwise is left to the general reader,
-//! which decides and says what is wrong.
+//! Events as profilers write them, read without the general reader: messages of less than 512 bytes,
+//! tags of one byte, lengths below 128, numbers of at most eight bytes. Whatever is written otherwise
+//! is left to the general reader, which decides and says what is wrong.
 
 use super::event::{NumberKind, NumberStat, Numbers};
-use crate::wire::{length_in_eight, varint_in_eight};
+use crate::wire::{ends_in_eight, join_groups_of_seven};
 
-/// A message in a buffer. Bytes behind the message can be loaded with it, which is faster than looking
-/// where it ends, but never count.
+/// Places in a message are below this, so that they need no check.
+const PLACES: usize = 512;
+
+/// Bytes that are looked at with a message: a number can be loaded at every place.
+const WINDOW: usize = PLACES + 8;
+
+/// A message in a buffer that goes on for some bytes behind it. Those can be loaded with it, which is
+/// faster than looking where it ends, but never count.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message<'a> {
-    buffer: &'a [u8],
+    window: &'a [u8; WINDOW],
     at: usize,
     end: usize,
 }
 
 impl<'a> Message<'a> {
-    /// The message at `start..end` of a buffer that is at least that long.
-    pub fn new(buffer: &'a [u8], start: usize, end: usize) -> Self {
-        Self { buffer, at: start, end: end.min(buffer.len()) }
+    /// The message of some bytes at `start`; `None` where it is too long, or the buffer ends too soon
+    /// behind it.
+    #[inline]
+    pub fn new(buffer: &'a [u8], start: usize, length: usize) -> Option<Self> {
+        let window = buffer.get(start..)?.first_chunk()?;
+        (length < PLACES).then_some(Self { window, at: 0, end: length })
     }
 
     /// What is left of the message.
     pub fn rest(&self) -> &'a [u8] {
-        self.buffer.get(self.at..self.end).unwrap_or_default()
+        self.window.get(self.at..self.end).unwrap_or_default()
     }
 
     /// Whether there is nothing left.
@@ -31,40 +40,56 @@ impl<'a> Message<'a> {
         self.at >= self.end
     }
 
+    #[inline]
+    fn byte(&self, at: usize) -> u8 {
+        self.window[at % PLACES]
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> u64 {
+        let at = at % PLACES;
+        let mut word = [0; 8];
+        word.copy_from_slice(&self.window[at..at + 8]);
+        u64::from_le_bytes(word)
+    }
+
     /// The tag, where there is another field.
     #[inline]
     fn tag(&self) -> Option<u8> {
-        if self.at < self.end { self.buffer.get(self.at).copied() } else { None }
+        (self.at < self.end).then(|| self.byte(self.at))
     }
 
     /// The number behind a tag.
     #[inline]
     fn number(&mut self) -> Option<u64> {
-        let bytes = self.buffer.get(self.at + 1..)?;
-        if let Some(&byte) = bytes.first()
-            && byte < 0x80
-        {
-            return self.skip(2).then_some(u64::from(byte));
-        }
-        let (value, length) = varint_in_eight(bytes).or_else(|| short_varint(bytes))?;
-        self.skip(1 + length).then_some(value)
+        let word = self.word(self.at + 1);
+        let ends = ends_in_eight(word);
+        let number = word & (ends ^ ends.wrapping_sub(1));
+        self.skip_number_of(ends)?;
+        Some(join_groups_of_seven(number))
     }
 
     /// Goes over the number behind a tag.
     #[inline]
     fn skip_number(&mut self) -> Option<()> {
-        let bytes = self.buffer.get(self.at + 1..)?;
-        let length = length_in_eight(bytes).or_else(|| Some(short_varint(bytes)?.1))?;
-        self.skip(1 + length).then_some(())
+        self.skip_number_of(ends_in_eight(self.word(self.at + 1)))
+    }
+
+    /// Goes over a tag and a number; `ends` says where it ends.
+    #[inline]
+    fn skip_number_of(&mut self, ends: u64) -> Option<()> {
+        // Without an end there are nine bytes or more: too many also if they are in the message.
+        let length = ends.trailing_zeros() as usize / 8 + 1;
+        (ends != 0 && self.skip(1 + length)).then_some(())
     }
 
     /// The message behind a tag, which has less than 128 bytes.
     #[inline]
     fn message(&mut self) -> Option<Self> {
-        let &length = self.buffer.get(self.at + 1)?;
+        let length = usize::from(self.byte(self.at + 1));
         let start = self.at + 2;
-        let whole = length < 0x80 && self.skip(2 + usize::from(length));
-        whole.then_some(Self { buffer: self.buffer, at: start, end: self.at })
+        let is_whole = length < 0x80 && self.skip(2 + length);
+        is_whole.then_some(Self { window: self.window, at: start, end: start + length })
     }
 
     /// The next stat of an event; `None` at the end, or where something is not written as usual.
@@ -82,7 +107,7 @@ impl<'a> Message<'a> {
     /// Goes on by some bytes, where the message has that many.
     #[inline]
     pub fn skip(&mut self, length: usize) -> bool {
-        let is_there = length <= self.end - self.at;
+        let is_there = self.at + length <= self.end;
         if is_there {
             self.at += length;
         }
@@ -167,34 +192,32 @@ pub(super) fn read_stat(mut stat: Message<'_>) -> Option<(i64, bool)> {
     Some((id, is_text))
 }
 
-/// A number near the end of a buffer, of at most seven bytes, and how many it has.
-#[cold]
-fn short_varint(bytes: &[u8]) -> Option<(u64, usize)> {
-    let mut value = 0;
-    for (place, &byte) in bytes.iter().take(7).enumerate() {
-        value |= u64::from(byte & 0x7f) << (7 * place);
-        if byte < 0x80 {
-            return Some((value, place + 1));
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The bytes and what can stand behind them.
+    fn padded(bytes: &[u8], padding: u8) -> Vec<u8> {
+        [bytes, &[padding; WINDOW]].concat()
+    }
+
     fn read(bytes: &[u8]) -> Option<(Numbers, Vec<i64>)> {
-        let mut stats = Vec::new();
-        let numbers = read_event(Message::new(bytes, 0, bytes.len()), |id, _| stats.push(id))?;
-        Some((numbers, stats))
+        let [zeros, ones] = [0, 0xff].map(|padding| {
+            let buffer = padded(bytes, padding);
+            let mut stats = Vec::new();
+            let message = Message::new(&buffer, 0, bytes.len())?;
+            Some((read_event(message, |id, _| stats.push(id))?, stats))
+        });
+        assert_eq!(zeros, ones, "what stands behind a message must not count");
+        zeros
     }
 
     #[test]
     fn what_follows_a_message_does_not_count() {
         let bytes = [0x10, 0x81, 0x02, 0x22, 0x02, 0x08, 0x05, 0x20, 0x01, 0, 0, 0, 0, 0, 0, 0, 0];
+        let buffer = padded(&bytes, 0);
         for end in 0..bytes.len() {
-            let mut message = Message::new(&bytes, 0, end);
+            let mut message = Message::new(&buffer, 0, end).unwrap();
             assert_eq!(
                 read_event(message, |_, _| {}),
                 read(&bytes[..end]).map(|(numbers, _)| numbers)
@@ -217,7 +240,9 @@ mod tests {
 
     #[test]
     fn a_stat_that_is_an_integer_is_read_at_once() {
-        let read = |bytes: &[u8]| stat_integer(Message::new(bytes, 0, bytes.len()));
+        let read = |bytes: &[u8]| {
+            stat_integer(Message::new(&padded(bytes, 0xff), 0, bytes.len()).unwrap())
+        };
         assert_eq!(
             read(&[0x08, 0x05, 0x20, 0x81, 0x01]),
             Some(NumberStat::new(5, NumberKind::Int, 129))
@@ -240,6 +265,32 @@ mod tests {
             Numbers { metadata_id: 5, offset_ps: 1 << 14, duration_ps: 127, occurrences: None };
         assert_eq!(read(&event), Some((numbers, vec![9, 10, 128])));
         assert_eq!(read(&[]), Some((Numbers::default(), vec![])));
+    }
+
+    #[test]
+    fn long_messages_and_those_at_the_end_of_a_buffer_are_left_to_the_general_reader() {
+        let buffer = vec![0; 2 * WINDOW];
+        assert!(Message::new(&buffer, 0, PLACES - 1).is_some());
+        assert!(Message::new(&buffer, 0, PLACES).is_none());
+        assert!(Message::new(&buffer, WINDOW, 1).is_some());
+        assert!(Message::new(&buffer, WINDOW + 1, 1).is_none());
+    }
+
+    #[test]
+    fn numbers_of_any_length_are_read_at_any_place() {
+        for place in 0..PLACES {
+            for bits in 0..56 {
+                let mut bytes = vec![0x08, 0x01].repeat(place / 2);
+                bytes.push(0x10);
+                crate::wire::write::varint(&mut bytes, (1 << bits) | 1);
+                let is_short = bytes.len() < PLACES;
+                let numbers = is_short.then(|| read(&bytes)).flatten().map(|(numbers, _)| numbers);
+                assert_eq!(
+                    numbers.map(|numbers| numbers.offset_ps),
+                    is_short.then_some((1 << bits) | 1)
+                );
+            }
+        }
     }
 
     #[test]

@@ -161,7 +161,7 @@ impl EventOrder {
     pub fn of_line(self, line: Line<'_>) -> impl Iterator<Item = usize> {
         let times = line.times();
         let key = |index: usize| {
-            let (start, duration) = (times.offset_ps[index], times.duration_ps.get(index));
+            let (start, duration) = (times.offset_ps.at(index), times.duration_ps.get(index));
             (start as u64, Reverse(duration as u64))
         };
         let count = line.event_count();

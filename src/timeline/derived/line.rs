@@ -8,12 +8,12 @@
 use crate::timeline::MetadataIndex;
 use crate::timeline::edit::GroupColumn;
 use crate::timeline::timespan::Timespan;
-use crate::xplane::Durations;
+use crate::xplane::{Durations, Offsets};
 
 /// Derived events as columns. Times are absolute, so that the line's start can be set later.
 #[derive(Debug, Default)]
 pub(super) struct DerivedEvents {
-    pub begin_ps: Vec<u64>,
+    pub begin_ps: Offsets,
     pub duration_ps: Durations,
     pub metadata: Vec<MetadataIndex>,
     pub groups: GroupColumn,
@@ -40,7 +40,7 @@ impl DerivedEvents {
         span: Timespan,
         group_id: Option<i64>,
     ) -> usize {
-        self.begin_ps.push(span.begin_ps);
+        self.begin_ps.push(span.begin_ps as i64);
         self.duration_ps.push(span.duration_ps as i64);
         self.metadata.push(metadata);
         let number = group_id.map_or(0, |id| self.group_number(id));
@@ -63,7 +63,7 @@ impl DerivedEvents {
     }
 
     fn set_span(&mut self, event: usize, span: Timespan) {
-        self.begin_ps[event] = span.begin_ps;
+        self.begin_ps.set(event, span.begin_ps as i64);
         self.duration_ps.set(event, span.duration_ps as i64);
     }
 
@@ -314,7 +314,7 @@ mod tests {
         (0..events.len())
             .map(|event| {
                 let duration_ps = events.duration_ps.get(event) as u64;
-                (events.metadata[event], events.begin_ps[event], duration_ps)
+                (events.metadata[event], events.begin_ps.at(event) as u64, duration_ps)
             })
             .collect()
     }

@@ -137,7 +137,7 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn begin_ps(&self) -> Option<u64> {
-        let offset_ps = *self.times.offset_ps.get(self.next)?;
+        let offset_ps = self.times.offset_ps.get(self.next)?;
         Some(self.start_ps.wrapping_add(offset_ps) as u64)
     }
 
@@ -155,10 +155,8 @@ impl<'a> Cursor<'a> {
 /// Whether times of a line that is sorted by offset wrap around.
 fn wraps(line: LineView<'_>, times: &Times) -> bool {
     let begin = |offset_ps: i64| line.timestamp_ps().wrapping_add(offset_ps) as u64;
-    match (times.offset_ps.first(), times.offset_ps.last()) {
-        (Some(&first), Some(&last)) => begin(first) > begin(last),
-        _ => false,
-    }
+    let last = times.len().checked_sub(1);
+    last.is_some_and(|last| begin(times.offset_ps.at(0)) > begin(times.offset_ps.at(last)))
 }
 
 impl Survey {

@@ -26,9 +26,8 @@ impl NewLine<'_> {
         editor.set_line_timestamp_ns(line, self.timestamp_ns);
         let line_ps = self.timestamp_ns.wrapping_mul(1000);
         let DerivedEvents { begin_ps, duration_ps, metadata, groups } = self.events;
-        // The columns keep their memory: only the times are rewritten.
-        let offset = |begin_ps: u64| (begin_ps as i64).wrapping_sub(line_ps);
-        let offset_ps: Vec<i64> = begin_ps.into_iter().map(offset).collect();
+        let mut offset_ps = begin_ps;
+        offset_ps.shift(line_ps.wrapping_neg());
         let times = Times { offset_ps: offset_ps.into(), duration_ps: duration_ps.into() };
         let events = AddedEvents { metadata, times };
         let first = editor.add_events(line, events, groups);
