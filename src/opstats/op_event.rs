@@ -165,6 +165,12 @@ impl OpEventReader {
         }
     }
 
+    /// Whether all events of a line belong to steps, without looking at each.
+    pub fn all_are_grouped(&self, line: LineView<'_>) -> bool {
+        let plain = self.plain_line(line);
+        plain.is_some_and(|plain| plain.groups.are_everywhere(line.event_count()))
+    }
+
     /// The line as columns, where its events can be read without looking for what was added.
     fn plain_line<'a>(&self, line: LineView<'a>) -> Option<PlainLine<'a>> {
         let has_groups = line.has_file_stat(self.group_ids.iter().copied());
@@ -193,15 +199,23 @@ impl OpEventReader {
         };
         let timestamp_ps = line.timestamp_ps();
         let stats = plain.file.number_stats();
+        let id_of = |wanted: Role| plain.roles.iter().find(|(_, role)| *role == wanted);
+        let [offset_id, duration_id] =
+            [Role::DeviceOffset, Role::DeviceDuration].map(|role| id_of(role).map(|(id, _)| *id));
         let read = |place: usize| {
             let mut decoding =
                 Decoding { group_id: plain.groups.of(place as u32), ..Decoding::default() };
             if !plain.roles.is_empty() {
-                for stat in stats.numbers_of(place) {
-                    if let Some(role) = role_of(&plain.roles, stat.metadata_id) {
+                stats.each_number(place, |stat| {
+                    let id = Some(stat.metadata_id);
+                    if id == offset_id {
+                        _ = decoding.offset_ps.get_or_insert(stat.int_or_uint());
+                    } else if id == duration_id {
+                        _ = decoding.device_duration_ps.get_or_insert(stat.int_or_uint());
+                    } else if let Some(role) = role_of(&plain.roles, stat.metadata_id) {
                         decoding.note(role, stat);
                     }
-                }
+                });
             }
             if plain.file.has_aggregated_events() {
                 decoding.note_occurrences(plain.file.event(place).occurrences());

@@ -1,7 +1,8 @@
 //! Making changes: what editors gathered, sorting and removing lines.
 
 use super::edit::{LineChanges, PlaneChanges, set_stat};
-use super::model::{AddedStat, Edit, EventKey, LineData, Mark, PlaneData, Stage};
+use super::marks::{Mark, Marks};
+use super::model::{AddedStat, Edit, EventKey, LineData, PlaneData, Stage};
 use super::{Timeline, timespan::Timespan};
 use crate::xplane::Times;
 use rayon::prelude::*;
@@ -157,16 +158,16 @@ impl LineData {
             mark
         };
         if first == 0 && self.marks.is_empty() && numbers.len() == self.key_count() {
-            // The column keeps its memory.
-            self.marks = numbers.into_iter().map(mark).collect();
+            self.marks = Marks::of_all(numbers.iter().map(|&number| mark(number)));
             return;
         }
-        self.mark_mut(first as u32);
-        for (present, number) in self.marks[first..].iter_mut().zip(numbers) {
+        let count = self.key_count();
+        for (present, number) in self.marks.each_mut(count)[first..].iter_mut().zip(numbers) {
             if number != 0 {
                 *present = mark(number);
             }
         }
+        self.marks.shrink();
     }
 
     /// Starts and durations of the events in their present order, where they stand in one column:

@@ -14,6 +14,7 @@ mod flow;
 mod forest;
 mod groups;
 mod hlo_fix;
+mod marks;
 mod model;
 mod mutate;
 mod preprocess;

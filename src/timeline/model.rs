@@ -2,9 +2,10 @@
 //!
 //! Nothing of the file is copied. An event is named by its line and a [`EventKey`]: the events of
 //! the file come first, in the file's order, then the added ones. Keys never change; what is
-//! sorted or removed is the line's `order`. Per event there are 4 bytes of marks on lines that have
-//! groups; what only few events have (step names, contexts) lies in a table sorted by key.
+//! sorted or removed is the line's `order`. What only few events have (step names, contexts) lies in
+//! a table sorted by key.
 
+use super::marks::{Mark, Marks};
 use crate::xplane::Times;
 use crate::xplane::schema::StatType;
 use std::collections::{HashMap, HashSet};
@@ -77,7 +78,7 @@ pub(super) struct LineData {
     /// Keys in their present order; `None` while all events are there in the order of keys.
     pub order: Option<Vec<EventKey>>,
     /// By key; empty while no event has a mark.
-    pub marks: Vec<Mark>,
+    pub marks: Marks,
     /// Sorted by key, then in the order in which they were added.
     pub edits: Vec<Edit>,
     /// New durations of file events, sorted by key.
@@ -153,16 +154,13 @@ impl LineData {
     /// The mark of an event.
     #[inline]
     pub fn mark(&self, key: EventKey) -> Mark {
-        self.marks.get(key as usize).copied().unwrap_or_default()
+        self.marks.of(key)
     }
 
     /// The mark of an event, to be changed.
     pub fn mark_mut(&mut self, key: EventKey) -> &mut Mark {
         let count = self.key_count();
-        if self.marks.len() < count {
-            self.marks.resize(count, Mark::default());
-        }
-        &mut self.marks[key as usize]
+        &mut self.marks.each_mut(count)[key as usize]
     }
 
     /// The edits of an event.
@@ -183,50 +181,6 @@ impl LineData {
         if self.edits.len() > before {
             self.edits.sort_by_key(|edit| edit.key);
         }
-    }
-}
-
-/// Group and eagerness of an event in 4 bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Mark(u32);
-
-impl Mark {
-    const LATE: u32 = 1 << 31;
-    const EAGER_KNOWN: u32 = 1 << 30;
-    const EAGER: u32 = 1 << 29;
-    const GROUP: u32 = Self::EAGER - 1;
-
-    /// Index into the plane's groups.
-    pub fn group(self) -> Option<usize> {
-        (self.0 & Self::GROUP).checked_sub(1).map(|index| index as usize)
-    }
-
-    /// Whether the group came after `is_eager`, as a stat of its own.
-    pub fn is_late(self) -> bool {
-        self.0 & Self::LATE != 0
-    }
-
-    /// Whether the event is known to be eager or not.
-    pub fn eager(self) -> Option<bool> {
-        (self.0 & Self::EAGER_KNOWN != 0).then_some(self.0 & Self::EAGER != 0)
-    }
-
-    /// Sets the group.
-    pub fn set_group(&mut self, index: usize, late: bool) {
-        let group = (index as u32 + 1) & Self::GROUP;
-        let late = if late { Self::LATE } else { 0 };
-        self.0 = (self.0 & (Self::EAGER_KNOWN | Self::EAGER)) | group | late;
-    }
-
-    /// Sets the eagerness.
-    pub fn set_eager(&mut self, eager: bool) {
-        let eager = if eager { Self::EAGER } else { 0 };
-        self.0 = (self.0 & !Self::EAGER) | Self::EAGER_KNOWN | eager;
-    }
-
-    /// Whether there is nothing to add to the event.
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::flow::{Flow, FlowStats};
 use super::gpu_event::int_or_uint;
-use super::model::{AddedStat, AddedValue, Edit, Mark, Stage};
+use super::marks::Mark;
+use super::model::{AddedStat, AddedValue, Edit, Stage};
 use super::view::{EventView, PlaneView};
 use crate::render::number::six_digits;
 use crate::xplane::schema::StatType;

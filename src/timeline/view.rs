@@ -1,6 +1,7 @@
 //! Reading a timeline: planes, lines and events, whether of the file or added.
 
-use super::model::{EventKey, LineData, Mark, MetadataIndex, NO_METADATA, PlaneData};
+use super::marks::Marks;
+use super::model::{EventKey, LineData, MetadataIndex, NO_METADATA, PlaneData};
 use super::stats::{EventStats, MetadataStats, PlaneStats, StatView};
 use super::timespan::Timespan;
 use crate::xplane::schema::{EventType, StatType, is_derived_line_id};
@@ -390,15 +391,20 @@ impl LineMetadata<'_> {
 /// The groups that were added to the events of a line.
 #[derive(Debug, Clone, Copy)]
 pub struct AddedGroups<'a> {
-    marks: &'a [Mark],
+    marks: &'a Marks,
     groups: &'a [i64],
 }
 
 impl AddedGroups<'_> {
+    /// Whether each of the first events has one.
+    pub fn are_everywhere(self, count: usize) -> bool {
+        self.marks.all_have_groups(count)
+    }
+
     /// The group of the event with a key.
     #[inline]
     pub fn of(self, key: EventKey) -> Option<i64> {
-        let group = self.marks.get(key as usize)?.group()?;
+        let group = self.marks.of(key).group()?;
         self.groups.get(group).copied()
     }
 }

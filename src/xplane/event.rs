@@ -359,10 +359,23 @@ impl<'a> LineStats<'a> {
         Self { file: &line.plane.space.bytes, positions: &line.index.events.positions }
     }
 
-    /// The stats of an event in the order of the file, as numbers; texts are not looked at.
+    /// Visits the stats of an event in the order of the file, as numbers; texts are not looked at.
     #[inline]
-    pub fn numbers_of(&self, event: usize) -> NumberStats<'a> {
-        NumberStats { messages: StatMessages::at(self.file, self.positions.get(event)) }
+    pub fn each_number(&self, event: usize, mut visit: impl FnMut(NumberStat)) {
+        let mut stats = StatMessages::at(self.file, self.positions.get(event));
+        // Mostly there is nothing else.
+        if let StatMessages::Usual(event) = &mut stats {
+            while let Some(stat) = event.next_stat() {
+                match usual::stat_integer(stat) {
+                    Some(number) => visit(number),
+                    None => visit(Stat::decode(stat.rest()).into()),
+                }
+            }
+            if event.is_at_end() {
+                return;
+            }
+        }
+        NumberStats { messages: stats }.for_each(visit);
     }
 }
 

@@ -2,6 +2,9 @@
 //! tags of one byte, lengths below 128, numbers of at most eight bytes. Whatever is written otherwise
 //! is left to the general reader, which decides and says what is wrong.
 
+// The reader's few steps run for every field of every event; a call each would double the cost.
+#![allow(clippy::inline_always)]
+
 use super::event::{NumberKind, NumberStat, Numbers};
 use crate::wire::{ends_in_eight, join_groups_of_seven};
 
@@ -23,7 +26,7 @@ pub(super) struct Message<'a> {
 impl<'a> Message<'a> {
     /// The message of some bytes at `start`; `None` where it is too long, or the buffer ends too soon
     /// behind it.
-    #[inline]
+    #[inline(always)]
     pub fn new(buffer: &'a [u8], start: usize, length: usize) -> Option<Self> {
         let window = buffer.get(start..)?.first_chunk()?;
         (length < PLACES).then_some(Self { window, at: 0, end: length })
@@ -35,32 +38,30 @@ impl<'a> Message<'a> {
     }
 
     /// Whether there is nothing left.
-    #[inline]
+    #[inline(always)]
     pub fn is_at_end(&self) -> bool {
         self.at >= self.end
     }
 
-    #[inline]
+    #[inline(always)]
     fn byte(&self, at: usize) -> u8 {
         self.window[at % PLACES]
     }
 
-    #[inline]
+    #[inline(always)]
     fn word(&self, at: usize) -> u64 {
-        let at = at % PLACES;
-        let mut word = [0; 8];
-        word.copy_from_slice(&self.window[at..at + 8]);
-        u64::from_le_bytes(word)
+        let word = self.window[at % PLACES..].first_chunk();
+        u64::from_le_bytes(word.copied().unwrap_or_default())
     }
 
     /// The tag, where there is another field.
-    #[inline]
+    #[inline(always)]
     fn tag(&self) -> Option<u8> {
         (self.at < self.end).then(|| self.byte(self.at))
     }
 
     /// The number behind a tag.
-    #[inline]
+    #[inline(always)]
     fn number(&mut self) -> Option<u64> {
         let word = self.word(self.at + 1);
         let ends = ends_in_eight(word);
@@ -69,14 +70,21 @@ impl<'a> Message<'a> {
         Some(join_groups_of_seven(number))
     }
 
+    /// The number behind a tag, where it has mostly one byte.
+    #[inline(always)]
+    fn small_number(&mut self) -> Option<u64> {
+        let byte = self.byte(self.at + 1);
+        if byte < 0x80 { self.skip(2).then_some(u64::from(byte)) } else { self.number() }
+    }
+
     /// Goes over the number behind a tag.
-    #[inline]
+    #[inline(always)]
     fn skip_number(&mut self) -> Option<()> {
         self.skip_number_of(ends_in_eight(self.word(self.at + 1)))
     }
 
     /// Goes over a tag and a number; `ends` says where it ends.
-    #[inline]
+    #[inline(always)]
     fn skip_number_of(&mut self, ends: u64) -> Option<()> {
         // Without an end there are nine bytes or more: too many also if they are in the message.
         let length = ends.trailing_zeros() as usize / 8 + 1;
@@ -84,7 +92,7 @@ impl<'a> Message<'a> {
     }
 
     /// The message behind a tag, which has less than 128 bytes.
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Option<Self> {
         let length = usize::from(self.byte(self.at + 1));
         let start = self.at + 2;
@@ -93,8 +101,16 @@ impl<'a> Message<'a> {
     }
 
     /// The next stat of an event; `None` at the end, or where something is not written as usual.
-    #[inline]
+    #[inline(always)]
     pub fn next_stat(&mut self) -> Option<Self> {
+        if self.tag()? == 0x22 {
+            return self.message();
+        }
+        for tag in [0x08, 0x10, 0x18] {
+            if self.tag() == Some(tag) {
+                self.skip_number()?;
+            }
+        }
         loop {
             match self.tag()? {
                 0x08 | 0x10 | 0x18 | 0x28 => self.skip_number()?,
@@ -105,7 +121,7 @@ impl<'a> Message<'a> {
     }
 
     /// Goes on by some bytes, where the message has that many.
-    #[inline]
+    #[inline(always)]
     pub fn skip(&mut self, length: usize) -> bool {
         let is_there = self.at + length <= self.end;
         if is_there {
@@ -130,12 +146,26 @@ pub(super) fn note_events(line: &[u8], mut at: usize, prefixes: &mut Vec<u32>) -
 
 /// Reads the payload of an event: its numbers, and of each of its stats the metadata id and whether it
 /// is a text. `None` where it is not written as usual.
-#[inline]
+#[inline(always)]
 pub(super) fn read_event(
     mut event: Message<'_>,
     mut note_stat: impl FnMut(i64, bool),
 ) -> Option<Numbers> {
     let mut numbers = Numbers::default();
+    // Mostly this is all, in this order.
+    if event.tag() == Some(0x08) {
+        numbers.metadata_id = event.number()? as i64;
+    }
+    if event.tag() == Some(0x10) {
+        numbers.offset_ps = event.number()? as i64;
+    }
+    if event.tag() == Some(0x18) {
+        numbers.duration_ps = event.number()? as i64;
+    }
+    while event.tag() == Some(0x22) {
+        let (id, is_text) = read_stat(event.message()?)?;
+        note_stat(id, is_text);
+    }
     while let Some(tag) = event.tag() {
         match tag {
             0x08 | 0x10 | 0x18 | 0x28 => numbers.note(u32::from(tag >> 3), event.number()?),
@@ -150,12 +180,12 @@ pub(super) fn read_event(
 }
 
 /// A stat that is an id and then an integer.
-#[inline]
+#[inline(always)]
 pub(super) fn stat_integer(mut stat: Message<'_>) -> Option<NumberStat> {
     if stat.tag() != Some(0x08) {
         return None;
     }
-    let id = stat.number()? as i64;
+    let id = stat.small_number()? as i64;
     let kind = match stat.tag()? {
         0x18 => NumberKind::Uint,
         0x20 => NumberKind::Int,
@@ -166,9 +196,15 @@ pub(super) fn stat_integer(mut stat: Message<'_>) -> Option<NumberStat> {
 }
 
 /// Checks a stat; gives its metadata id and whether it is a text or refers to one.
-#[inline]
+#[inline(always)]
 pub(super) fn read_stat(mut stat: Message<'_>) -> Option<(i64, bool)> {
     let (mut id, mut is_text) = (0, false);
+    if stat.tag() == Some(0x08) {
+        id = stat.small_number()? as i64;
+        if matches!(stat.tag(), Some(0x18 | 0x20)) {
+            stat.skip_number()?;
+        }
+    }
     while let Some(tag) = stat.tag() {
         match tag {
             0x08 => id = stat.number()? as i64,

@@ -23,6 +23,7 @@ pub use event_fractions::EventFractions;
 pub use event_type::{EventType, STEP_PARTS};
 pub use generic::DEFAULT_LOCAL_CORE_ID;
 pub use step_events::{SPARSE_CORE_INDEX_START, StepEvents};
+pub(super) use tpu::StepPlace;
 pub use tpu::{StepOps, step_events as of_device_plane};
 pub use tpu_details::{TpuStepDetails, details_of as tpu_step_details};
 

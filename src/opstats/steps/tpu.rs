@@ -46,7 +46,15 @@ pub struct StepOps<'a> {
 /// An event that belongs to a step.
 struct Grouped {
     event: OpEvent,
+    place: StepPlace,
+}
+
+/// Where an event belongs.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::opstats) struct StepPlace {
+    /// Its step, by the order of their first events.
     step: usize,
+    /// Place of its category's name.
     category: Option<usize>,
 }
 
@@ -91,7 +99,19 @@ impl<'a> StepOps<'a> {
     /// Adds the next event of the line.
     #[inline]
     pub(in crate::opstats) fn add(&mut self, event: &OpEvent) {
-        let Some(group_id) = event.group_id else { return };
+        let Some(place) = self.note(event) else { return };
+        let grouped = Grouped { event: event.clone(), place };
+        let (sums, ops, offloaded) = (&mut self.sums, &mut self.ops, &self.offloaded);
+        self.nesting.push(event.span, grouped, |grouped, children_ps| {
+            sums.close(&grouped.event, grouped.place, children_ps, ops.as_mut(), offloaded);
+        });
+    }
+
+    /// Says where the next event of the line belongs, for who finds out by himself what time its
+    /// children take and then calls [`Self::close`]; `None` for an event of no step.
+    #[inline]
+    pub(in crate::opstats) fn note(&mut self, event: &OpEvent) -> Option<StepPlace> {
+        let group_id = event.group_id?;
         let step = self.sums.place_of(group_id);
         let collective = event.numbers().and_then(|numbers| numbers.collective.clone());
         if let Some(collective) = collective {
@@ -102,19 +122,25 @@ impl<'a> StepOps<'a> {
             });
             self.sums.steps[step].all_reduces.push(AllReduceInfo { byte_size, ..collective });
         }
-        let category = self.categories.of(event.metadata);
-        let grouped = Grouped { event: event.clone(), step, category };
-        let (sums, ops, offloaded) = (&mut self.sums, &mut self.ops, &self.offloaded);
-        self.nesting.push(event.span, grouped, |grouped, children_ps| {
-            sums.close(grouped, children_ps, ops.as_mut(), offloaded);
-        });
+        Some(StepPlace { step, category: self.categories.of(event.metadata) })
+    }
+
+    /// Adds an event that was noted, once the time of its children is known, picoseconds.
+    #[inline]
+    pub(in crate::opstats) fn close(
+        &mut self,
+        event: &OpEvent,
+        place: StepPlace,
+        children_ps: u64,
+    ) {
+        self.sums.close(event, place, children_ps, self.ops.as_mut(), &self.offloaded);
     }
 
     /// The steps, as far as they have marks.
     pub fn finish(mut self) -> StepEvents {
         let (mut sums, mut ops) = (self.sums, self.ops);
         self.nesting.flush(|grouped, children_ps| {
-            sums.close(grouped, children_ps, ops.as_mut(), &self.offloaded);
+            sums.close(&grouped.event, grouped.place, children_ps, ops.as_mut(), &self.offloaded);
         });
         let (core_id, names) = (self.core_id, self.categories.names);
         let descriptions = ops.map(|table| Arc::new(table.into_descriptions()));
@@ -237,14 +263,15 @@ impl Sums {
 
     fn close(
         &mut self,
-        grouped: &Grouped,
+        event: &OpEvent,
+        place: StepPlace,
         children_ps: u64,
         ops: Option<&mut OpTable<'_>>,
         offloaded: &OffloadedOps,
     ) {
-        let Some(category) = grouped.category else { return };
-        let step = &mut self.steps[grouped.step];
-        let self_ps = grouped.event.span.duration_ps.wrapping_sub(children_ps);
+        let Some(category) = place.category else { return };
+        let step = &mut self.steps[place.step];
+        let self_ps = event.span.duration_ps.wrapping_sub(children_ps);
         step.total_ps = step.total_ps.wrapping_add(self_ps);
         if step.category_ps.len() <= category {
             step.category_ps.resize(category + 1, None);
@@ -252,7 +279,7 @@ impl Sums {
         let category_ps = step.category_ps[category].get_or_insert(0);
         *category_ps = category_ps.wrapping_add(self_ps);
         if let Some(table) = ops {
-            step.ops.add(&grouped.event, children_ps, table, offloaded);
+            step.ops.add(event, children_ps, table, offloaded);
         }
     }
 }

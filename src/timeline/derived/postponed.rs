@@ -48,12 +48,14 @@ fn can_do_without(plane: PlaneView<'_>) -> bool {
 
 /// How far the line of framework ops of a core would reach.
 pub(crate) fn framework_span(plane: PlaneView<'_>) -> Option<Timespan> {
-    let mut ops: Vec<Option<Recipe<'_>>> = Vec::new();
+    let (mut is_op, mut is_async): (Vec<bool>, Vec<bool>) = Default::default();
     for metadata in plane.all_event_metadata() {
         let index = metadata.index() as usize;
-        ops.resize(ops.len().max(index + 1), None);
+        is_op.resize(is_op.len().max(index + 1), false);
+        is_async.resize(is_op.len(), false);
         let recipe = Recipe::of_metadata(metadata);
-        ops[index] = Some(recipe).filter(|recipe| recipe.tf_op.is_some_and(|op| !op.is_empty()));
+        is_op[index] = recipe.tf_op.is_some_and(|op| !op.is_empty());
+        is_async[index] = recipe.is_async;
     }
     let is_async_ids: Vec<i64> = plane.stat_ids(StatType::IsAsync).collect();
     let (mut begin_ps, mut end_ps) = (u64::MAX, 0);
@@ -61,7 +63,10 @@ pub(crate) fn framework_span(plane: PlaneView<'_>) -> Option<Timespan> {
         let says_async = line.has_file_stat(is_async_ids.iter().copied());
         let (spans, metadata) = (line.spans(), line.metadata());
         for place in 0..line.event_count() {
-            let Some(Some(recipe)) = ops.get(metadata.at(place) as usize) else { continue };
+            let index = metadata.at(place) as usize;
+            if !is_op.get(index).copied().unwrap_or_default() {
+                continue;
+            }
             let span = spans.at(place);
             if span.begin_ps >= begin_ps && span.end_ps() <= end_ps {
                 continue;
@@ -71,7 +76,7 @@ pub(crate) fn framework_span(plane: PlaneView<'_>) -> Option<Timespan> {
                 file.stats().filter(|stat| is_async_ids.contains(&stat.metadata_id)).last()
             });
             let own = own.map(|stat| plane.resolve(stat).int_or_uint_value() != 0);
-            if !own.unwrap_or(recipe.is_async) {
+            if !own.unwrap_or(is_async[index]) {
                 begin_ps = begin_ps.min(span.begin_ps);
                 end_ps = end_ps.max(span.end_ps());
             }

@@ -196,5 +196,6 @@ impl super::model::PlaneData {
             let key = line.key_at(place);
             line.mark_mut(key).set_group(index, false);
         }
+        self.lines[line].marks.shrink();
     }
 }

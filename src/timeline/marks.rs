@@ -1,0 +1,168 @@
+//! Groups and eagerness of a line's events.
+
+use super::model::EventKey;
+
+/// Group and eagerness of an event in 4 bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Mark(u32);
+
+impl Mark {
+    const LATE: u32 = 1 << 31;
+    const EAGER_KNOWN: u32 = 1 << 30;
+    const EAGER: u32 = 1 << 29;
+    const GROUP: u32 = Self::EAGER - 1;
+
+    /// Index into the plane's groups.
+    pub fn group(self) -> Option<usize> {
+        (self.0 & Self::GROUP).checked_sub(1).map(|index| index as usize)
+    }
+
+    /// Whether the group came after `is_eager`, as a stat of its own.
+    pub fn is_late(self) -> bool {
+        self.0 & Self::LATE != 0
+    }
+
+    /// Whether the event is known to be eager or not.
+    pub fn eager(self) -> Option<bool> {
+        (self.0 & Self::EAGER_KNOWN != 0).then_some(self.0 & Self::EAGER != 0)
+    }
+
+    /// Sets the group.
+    pub fn set_group(&mut self, index: usize, late: bool) {
+        let group = (index as u32 + 1) & Self::GROUP;
+        let late = if late { Self::LATE } else { 0 };
+        self.0 = (self.0 & (Self::EAGER_KNOWN | Self::EAGER)) | group | late;
+    }
+
+    /// Sets the eagerness.
+    pub fn set_eager(&mut self, eager: bool) {
+        let eager = if eager { Self::EAGER } else { 0 };
+        self.0 = (self.0 & !Self::EAGER) | Self::EAGER_KNOWN | eager;
+    }
+
+    /// Whether there is nothing to add to the event.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// The marks of a line's events: one by one while they are made, then as runs of equal ones where that
+/// is shorter, as it is on lines of devices, which go through one step after the other.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    each: Vec<Mark>,
+    /// First key and mark of each run.
+    runs: Vec<(EventKey, Mark)>,
+    /// How many events the runs have.
+    count: usize,
+}
+
+impl Marks {
+    /// The marks of all events.
+    pub fn of_all(marks: impl ExactSizeIterator<Item = Mark> + Clone) -> Self {
+        let count = marks.len();
+        let mut runs: Vec<(EventKey, Mark)> = Vec::new();
+        for (key, mark) in (0..).zip(marks.clone()) {
+            if runs.last().is_none_or(|&(_, last)| last != mark) {
+                if runs.len() > count / 4 {
+                    return Self { each: marks.collect(), ..Self::default() };
+                }
+                runs.push((key, mark));
+            }
+        }
+        Self { each: Vec::new(), runs, count }
+    }
+
+    /// Whether no event has a mark.
+    pub fn is_empty(&self) -> bool {
+        self.each.is_empty() && self.runs.is_empty()
+    }
+
+    /// Whether every one of the first events has a group.
+    pub fn all_have_groups(&self, count: usize) -> bool {
+        let have = |mark: &Mark| mark.group().is_some();
+        if self.each.is_empty() {
+            self.count >= count && self.runs.iter().all(|(_, mark)| have(mark))
+        } else {
+            self.each.get(..count).is_some_and(|marks| marks.iter().all(have))
+        }
+    }
+
+    /// The mark of an event.
+    #[inline]
+    pub fn of(&self, key: EventKey) -> Mark {
+        if self.each.is_empty() {
+            return self.of_run(key);
+        }
+        self.each.get(key as usize).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    fn of_run(&self, key: EventKey) -> Mark {
+        let after = self.runs.partition_point(|&(first, _)| first <= key);
+        match after.checked_sub(1) {
+            Some(run) if (key as usize) < self.count => self.runs[run].1,
+            _ => Mark::default(),
+        }
+    }
+
+    /// The marks of at least `count` events one by one, to be changed.
+    pub fn each_mut(&mut self, count: usize) -> &mut [Mark] {
+        if !self.runs.is_empty() {
+            let each = (0..self.count as EventKey).map(|key| self.of_run(key)).collect();
+            *self = Self { each, ..Self::default() };
+        }
+        if self.each.len() < count {
+            self.each.resize(count, Mark::default());
+        }
+        &mut self.each
+    }
+
+    /// Makes the marks small, once they are made.
+    pub fn shrink(&mut self) {
+        if !self.each.is_empty() {
+            *self = Self::of_all(self.each.iter().copied());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(group: usize) -> Mark {
+        let mut mark = Mark::default();
+        mark.set_group(group, false);
+        mark
+    }
+
+    #[test]
+    fn marks_are_the_same_one_by_one_and_in_runs() {
+        let groups = [vec![0; 9], vec![1; 9], vec![2; 9]].concat();
+        let mut marks = Marks::default();
+        let each = marks.each_mut(groups.len() + 5);
+        each.iter_mut().zip(&groups).for_each(|(each, &group)| *each = mark(group));
+        marks.shrink();
+        assert_eq!((marks.runs.len(), marks.each.len()), (4, 0));
+        let read = |marks: &Marks| -> Vec<_> { (0..40).map(|key| marks.of(key).group()).collect() };
+        let expected: Vec<_> = groups.iter().map(|&group| Some(group)).chain([None; 13]).collect();
+        assert_eq!(read(&marks), expected);
+        assert!(marks.all_have_groups(27) || !marks.all_have_groups(28));
+        marks.each_mut(0)[26].set_eager(true);
+        assert_eq!(read(&marks), expected);
+        assert_eq!(marks.of(26).eager(), Some(true));
+    }
+
+    #[test]
+    fn marks_that_differ_all_the_time_stay_apart() {
+        let marks = Marks::of_all((0..20).map(mark));
+        assert_eq!((marks.runs.len(), marks.each.len()), (0, 20));
+        assert!(marks.all_have_groups(20) && !marks.all_have_groups(21));
+        let marks = Marks::of_all((0..20).map(|_| mark(3)));
+        assert_eq!(
+            (marks.runs.len(), marks.of(19).group(), marks.of(20).group()),
+            (1, Some(3), None)
+        );
+        assert!(marks.all_have_groups(20) && !marks.all_have_groups(21));
+    }
+}
