@@ -202,9 +202,9 @@ impl OpEventReader {
         let id_of = |wanted: Role| plain.roles.iter().find(|(_, role)| *role == wanted);
         let [offset_id, duration_id] =
             [Role::DeviceOffset, Role::DeviceDuration].map(|role| id_of(role).map(|(id, _)| *id));
+        let mut group_of = plain.groups.in_order();
         let read = |place: usize| {
-            let mut decoding =
-                Decoding { group_id: plain.groups.of(place as u32), ..Decoding::default() };
+            let mut decoding = Decoding { group_id: group_of(place as u32), ..Decoding::default() };
             if !plain.roles.is_empty() {
                 stats.each_number(place, |stat| {
                     let id = Some(stat.metadata_id);

@@ -92,24 +92,38 @@ impl Marks {
     #[inline]
     pub fn of(&self, key: EventKey) -> Mark {
         if self.each.is_empty() {
-            return self.of_run(key);
+            return self.run_at(key).mark;
         }
         self.each.get(key as usize).copied().unwrap_or_default()
     }
 
+    /// The mark of an event, for who asks for one key after the other: `run` is what was found last.
     #[inline]
-    fn of_run(&self, key: EventKey) -> Mark {
+    pub fn next_of(&self, key: EventKey, run: &mut RunAt) -> Mark {
+        if !(run.first..run.end).contains(&key) {
+            *run = self.run_at(key);
+        }
+        run.mark
+    }
+
+    fn run_at(&self, key: EventKey) -> RunAt {
+        if !self.each.is_empty() {
+            return RunAt { first: key, end: key + 1, mark: self.of(key) };
+        }
         let after = self.runs.partition_point(|&(first, _)| first <= key);
+        let end = self.runs.get(after).map_or(self.count as EventKey, |&(first, _)| first);
         match after.checked_sub(1) {
-            Some(run) if (key as usize) < self.count => self.runs[run].1,
-            _ => Mark::default(),
+            Some(run) if key < end => {
+                RunAt { first: self.runs[run].0, end, mark: self.runs[run].1 }
+            }
+            _ => RunAt { first: key, end: key + 1, mark: Mark::default() },
         }
     }
 
     /// The marks of at least `count` events one by one, to be changed.
     pub fn each_mut(&mut self, count: usize) -> &mut [Mark] {
         if !self.runs.is_empty() {
-            let each = (0..self.count as EventKey).map(|key| self.of_run(key)).collect();
+            let each = (0..self.count as EventKey).map(|key| self.of(key)).collect();
             *self = Self { each, ..Self::default() };
         }
         if self.each.len() < count {
@@ -124,6 +138,14 @@ impl Marks {
             *self = Self::of_all(self.each.iter().copied());
         }
     }
+}
+
+/// A run of equal marks: its keys and the mark.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RunAt {
+    first: EventKey,
+    end: EventKey,
+    mark: Mark,
 }
 
 #[cfg(test)]
@@ -144,7 +166,13 @@ mod tests {
         each.iter_mut().zip(&groups).for_each(|(each, &group)| *each = mark(group));
         marks.shrink();
         assert_eq!((marks.runs.len(), marks.each.len()), (4, 0));
-        let read = |marks: &Marks| -> Vec<_> { (0..40).map(|key| marks.of(key).group()).collect() };
+        let read = |marks: &Marks| -> Vec<_> {
+            let mut run = RunAt::default();
+            let in_order = (0..40).map(|key| marks.next_of(key, &mut run).group());
+            let in_order: Vec<_> = in_order.collect();
+            assert!((0..40).map(|key| marks.of(key).group()).eq(in_order.iter().copied()));
+            in_order
+        };
         let expected: Vec<_> = groups.iter().map(|&group| Some(group)).chain([None; 13]).collect();
         assert_eq!(read(&marks), expected);
         assert!(marks.all_have_groups(27) || !marks.all_have_groups(28));

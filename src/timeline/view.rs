@@ -1,6 +1,6 @@
 //! Reading a timeline: planes, lines and events, whether of the file or added.
 
-use super::marks::Marks;
+use super::marks::{Marks, RunAt};
 use super::model::{EventKey, LineData, MetadataIndex, NO_METADATA, PlaneData};
 use super::stats::{EventStats, MetadataStats, PlaneStats, StatView};
 use super::timespan::Timespan;
@@ -395,7 +395,7 @@ pub struct AddedGroups<'a> {
     groups: &'a [i64],
 }
 
-impl AddedGroups<'_> {
+impl<'a> AddedGroups<'a> {
     /// Whether each of the first events has one.
     pub fn are_everywhere(self, count: usize) -> bool {
         self.marks.all_have_groups(count)
@@ -406,6 +406,12 @@ impl AddedGroups<'_> {
     pub fn of(self, key: EventKey) -> Option<i64> {
         let group = self.marks.of(key).group()?;
         self.groups.get(group).copied()
+    }
+
+    /// The same for who asks for one key after the other.
+    pub fn in_order(self) -> impl FnMut(EventKey) -> Option<i64> + use<'a> {
+        let mut run = RunAt::default();
+        move |key| self.groups.get(self.marks.next_of(key, &mut run).group()?).copied()
     }
 }
 

@@ -2,6 +2,7 @@
 //! checked. They are shared, so that whoever needs the times of a line keeps no copy of them.
 
 use super::offsets::Offsets;
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Dense index of the metadata of events whose metadata id is in no table.
@@ -131,6 +132,51 @@ impl Durations {
     #[inline]
     fn shortened(duration_ps: i64) -> u32 {
         u32::try_from(duration_ps).unwrap_or(Self::LONG)
+    }
+}
+
+/// The durations of a run of events, filled on its own, next to other runs.
+#[derive(Debug)]
+pub(super) struct DurationsRun<'a> {
+    short: &'a mut [u32],
+    long: Vec<(u32, i64)>,
+}
+
+impl DurationsRun<'_> {
+    /// Sets the duration of the next event, whose place in the run is `at`.
+    #[inline]
+    pub fn fill(&mut self, at: usize, duration_ps: i64) {
+        self.short[at] = Durations::shortened(duration_ps);
+        if self.short[at] == Durations::LONG {
+            self.long.push((at as u32, duration_ps));
+        }
+    }
+
+    /// The long ones, for [`Durations::adopt`].
+    pub fn into_long(self) -> Vec<(u32, i64)> {
+        self.long
+    }
+}
+
+impl Durations {
+    /// Room for the durations of some events, to be filled in runs.
+    pub(super) fn zeros(count: usize) -> Self {
+        Self { short: vec![0; count], long: Vec::new() }
+    }
+
+    /// The column in runs of `length` events.
+    pub(super) fn runs(
+        &mut self,
+        length: usize,
+    ) -> impl IndexedParallelIterator<Item = DurationsRun<'_>> {
+        let runs = self.short.par_chunks_mut(length);
+        runs.map(|short| DurationsRun { short, long: Vec::new() })
+    }
+
+    /// Takes over the long ones of the run from `first` on; runs come in their order.
+    pub(super) fn adopt(&mut self, first: usize, long: Vec<(u32, i64)>) {
+        let moved = |(at, duration_ps)| (first as u32 + at, duration_ps);
+        self.long.extend(long.into_iter().map(moved));
     }
 }
 

@@ -5,13 +5,13 @@
 //! lines and the lengths of events; the contents of events are then checked in parallel, in runs,
 //! so that one long line does not keep a core waiting.
 
-use super::columns::{Durations, NO_METADATA, Times};
+use super::columns::{Durations, DurationsRun, NO_METADATA, Times};
 use super::event::Numbers;
 use super::index::{EventColumns, EventStats, LineIndex, PlaneIndex, Positions, Space, Span};
 use super::metadata::{
     EventMetadataEntry, EventMetadataTable, StatMetadataEntry, StatMetadataTable,
 };
-use super::offsets::Offsets;
+use super::offsets::{Offsets, OffsetsRun, Whole};
 use super::usual;
 use crate::store::Bytes;
 use crate::wire::{Reader, Value, WireCause, WireError};
@@ -323,8 +323,12 @@ fn read_events(
 ) -> Parsed<(EventColumns, EventStats)> {
     let count = positions.len();
     let mut metadata = vec![0; count];
-    let read = |first: usize, metadata: &mut [u32]| -> Parsed<Run> {
-        let mut run = Run::new(metadata.len());
+    let (mut offset_ps, mut duration_ps) = (Offsets::zeros(count), Durations::zeros(count));
+    let columns = metadata.par_chunks_mut(EVENTS_PER_TASK).zip(offset_ps.runs(EVENTS_PER_TASK));
+    let columns = columns.zip(duration_ps.runs(EVENTS_PER_TASK)).enumerate();
+    let read = |(index, ((metadata, mut offsets), mut durations)): Columns<'_>| {
+        let first = index * EVENTS_PER_TASK;
+        let mut run = Run::default();
         for (at, metadata) in metadata.iter_mut().enumerate() {
             let prefix = (positions.get(first + at) - line.base) as usize;
             let mut reader = Reader::at(line.bytes, prefix);
@@ -338,27 +342,22 @@ fn read_events(
                 None => read_any_event(&line.child("XEvent", bytes, offset), &mut run)?,
             };
             *metadata = u32::try_from(numbers.metadata_id).unwrap_or(UNUSUAL_ID);
-            run.offset_ps.push(numbers.offset_ps);
-            run.duration_ps.push(numbers.duration_ps);
+            offsets.fill(at, numbers.offset_ps);
+            durations.fill(at, numbers.duration_ps);
             run.are_aggregated |= numbers.occurrences.is_some();
         }
+        run.whole = offsets.into_whole();
+        run.long = durations.into_long();
         Ok(run)
     };
     // The first error in the order of the file is the one to report.
-    let runs: Vec<Parsed<Run>> = if count <= EVENTS_PER_TASK {
-        vec![read(0, &mut metadata)]
-    } else {
-        let metadata = metadata.par_chunks_mut(EVENTS_PER_TASK).enumerate();
-        metadata.map(|(run, ids)| read(run * EVENTS_PER_TASK, ids)).collect()
-    };
-    let mut offset_ps = Offsets::with_capacity(count);
-    let mut duration_ps = Durations::with_capacity(count);
+    let runs: Vec<Parsed<Run>> = columns.map(read).collect();
     let mut stat_ids = BTreeSet::new();
     let (mut are_aggregated, mut have_texts) = (false, false);
-    for run in runs {
-        let run = run?;
-        offset_ps.append(run.offset_ps);
-        duration_ps.append(run.duration_ps);
+    for (index, run) in runs.into_iter().enumerate() {
+        let (run, first) = (run?, index * EVENTS_PER_TASK);
+        offset_ps.adopt(first, EVENTS_PER_TASK.min(count - first), run.whole);
+        duration_ps.adopt(first, run.long);
         stat_ids.extend(run.stat_ids);
         are_aggregated |= run.are_aggregated;
         have_texts |= run.have_texts;
@@ -384,10 +383,14 @@ fn index_event_metadata(bytes: &[u8], events: &mut EventColumns, table: &EventMe
     });
 }
 
+/// Number of a run of events, and its part of each column.
+type Columns<'a> = (usize, ((&'a mut [u32], OffsetsRun<'a>), DurationsRun<'a>));
+
 /// What was found in a run of events.
 struct Run {
-    offset_ps: Offsets,
-    duration_ps: Durations,
+    /// Starts and durations that do not fit the columns.
+    whole: Vec<Whole>,
+    long: Vec<(u32, i64)>,
     are_aggregated: bool,
     /// The metadata ids of the stats that the events have.
     stat_ids: BTreeSet<i64>,
@@ -397,18 +400,20 @@ struct Run {
     recent: [Option<i64>; 64],
 }
 
-impl Run {
-    fn new(count: usize) -> Self {
+impl Default for Run {
+    fn default() -> Self {
         Self {
-            offset_ps: Offsets::with_capacity(count),
-            duration_ps: Durations::with_capacity(count),
+            whole: Vec::new(),
+            long: Vec::new(),
             are_aggregated: false,
             stat_ids: BTreeSet::new(),
             have_texts: false,
             recent: [None; 64],
         }
     }
+}
 
+impl Run {
     #[inline]
     fn note_stat(&mut self, id: i64, is_text: bool) {
         self.have_texts |= is_text;

@@ -4,6 +4,7 @@
 use super::gather::{Events, Gathered, gather};
 use super::order::Timed;
 use super::tensor_core::{Recipe, Recipes};
+use crate::timeline::marks::RunAt;
 use crate::timeline::model::MetadataIndex;
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{EventView, LineView, PlaneView};
@@ -32,6 +33,8 @@ struct Cursor<'a> {
     times: &'a Times,
     metadata: &'a [MetadataIndex],
     next: usize,
+    /// The run of marks that the last event lies in.
+    run: RunAt,
 }
 
 /// Two events of equal times that differ: what comes first is up to XProf's sort of all events.
@@ -132,7 +135,14 @@ impl<'a> SortedLines<'a> {
 
 impl<'a> Cursor<'a> {
     fn new(line: LineView<'a>, times: &'a Times, metadata: &'a [MetadataIndex]) -> Self {
-        Self { line, start_ps: line.timestamp_ps(), times, metadata, next: 0 }
+        Self {
+            line,
+            start_ps: line.timestamp_ps(),
+            times,
+            metadata,
+            next: 0,
+            run: RunAt::default(),
+        }
     }
 
     #[inline]
@@ -143,10 +153,11 @@ impl<'a> Cursor<'a> {
 
     /// The next event.
     #[inline]
-    fn event(&self, recipe: u32, begin_ps: u64) -> Timed<Gathered> {
+    fn event(&mut self, recipe: u32, begin_ps: u64) -> Timed<Gathered> {
         let duration_ps = self.times.duration_ps.get(self.next) as u64;
         // The columns of a line stand in the order of keys.
-        let group = self.line.data.mark(self.next as u32).group();
+        let marks = &self.line.data.marks;
+        let group = marks.next_of(self.next as u32, &mut self.run).group();
         let group = group.map_or(0, |group| group as u32 + 1);
         Timed { span: Timespan { begin_ps, duration_ps }, item: Gathered { recipe, group } }
     }
