@@ -60,7 +60,21 @@ impl OpStats {
             let cores = wants_cores.then(|| tpu_ops::of_planes(timeline, &devices.planes, wanted));
             cores.unwrap_or_default()
         };
-        let ((programs, facts), cores) = rayon::join(read_programs, read_cores);
+        // Each of these is read by few cores for a while: together they keep all of them busy.
+        let read_host_ops = || {
+            let host = timeline.plane_named(HOST_THREADS_PLANE);
+            host.filter(|_| parts.contains(Parts::HOST_OPS)).map(ops_of_host)
+        };
+        let read_duty_cycle = || {
+            let details = &stats.core_id_to_details;
+            parts.contains(Parts::DUTY_CYCLE).then(|| steps::duty_cycle(timeline, details))
+        };
+        let (((programs, facts), host_ops), (cores, duty_cycle)) = rayon::join(
+            || rayon::join(read_programs, read_host_ops),
+            || rayon::join(read_cores, read_duty_cycle),
+        );
+        stats.duty_cycle = duty_cycle.unwrap_or_default();
+        stats.host_op_metrics_db = Arc::new(host_ops.unwrap_or_default());
         let modules = Modules::of_programs(&programs);
         if wants_ops {
             let children = (with_children && devices.is_tpu).then(|| FusionChildren::new(&modules));
@@ -72,20 +86,12 @@ impl OpStats {
                 device_ops(&ops_of_gpus(&devices.planes, &modules), None)
             });
         }
-        if parts.contains(Parts::HOST_OPS)
-            && let Some(host) = timeline.plane_named(HOST_THREADS_PLANE)
-        {
-            stats.host_op_metrics_db = Arc::new(ops_of_host(host));
-        }
         if parts.contains(Parts::KERNELS) {
             stats.kernel_reports = Arc::new(kernel_reports(timeline));
         }
         if wants_steps {
             let details = &stats.core_id_to_details;
             stats.steps = Arc::new(steps::of_host(timeline, details, cores.steps));
-        }
-        if parts.contains(Parts::DUTY_CYCLE) {
-            stats.duty_cycle = steps::duty_cycle(timeline, &stats.core_id_to_details);
         }
         if parts.contains(Parts::PROGRAMS) {
             stats.programs = facts.unwrap_or_else(|| Arc::new(program_facts(&modules)));

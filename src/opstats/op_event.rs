@@ -13,7 +13,7 @@ use std::sync::Arc;
 const VDD_ENERGY: &str = "vdd_energy_j";
 
 /// Events that one task decodes: as many as stay in a core's cache until they are used.
-const EVENTS_PER_TASK: usize = 1 << 13;
+const EVENTS_PER_TASK: usize = 1 << 12;
 
 /// An event of an op line with its time on the device.
 #[derive(Debug, Clone)]

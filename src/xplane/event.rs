@@ -406,11 +406,17 @@ pub struct Stats<'a> {
 enum Source<'a> {
     Event(StatMessages<'a>),
     Spans(std::slice::Iter<'a, Span>),
+    /// Fields of an event's metadata.
+    Fields(Reader<'a>),
 }
 
 impl<'a> Stats<'a> {
     pub(super) fn of_spans(space: &'a Space, spans: &'a [Span]) -> Self {
         Self { space, source: Source::Spans(spans.iter()) }
+    }
+
+    pub(super) fn of_fields(space: &'a Space, fields: Span) -> Self {
+        Self { space, source: Source::Fields(Reader::new(space.slice(fields))) }
     }
 }
 
@@ -428,6 +434,11 @@ impl<'a> Iterator for Stats<'a> {
                 })
             }
             Source::Spans(spans) => spans.next().map(|&span| Stat::decode(self.space.slice(span))),
+            Source::Fields(reader) => loop {
+                if let (5, Value::Bytes(payload, _)) = reader.next_field().ok().flatten()? {
+                    return Some(Stat::decode(payload));
+                }
+            },
         }
     }
 }

@@ -65,7 +65,8 @@ pub(super) struct EventMetadataEntry {
     pub name: Span,
     pub display_name: Span,
     pub metadata: Span,
-    pub stats: Vec<Span>,
+    /// The fields of the entry from its first stat to its last.
+    pub stats: Span,
     pub children: Vec<i64>,
     pub event_type: Option<EventType>,
 }
@@ -146,7 +147,7 @@ impl<'a> EventMetadata<'a> {
 
     /// Stats that hold for all events of this metadata.
     pub fn stats(&self) -> Stats<'a> {
-        Stats::of_spans(self.space, &self.entry.stats)
+        Stats::of_fields(self.space, self.entry.stats)
     }
 
     /// Ids of the metadata of events under this one.

@@ -465,7 +465,10 @@ fn check_stat(message: &Message<'_>) -> Parsed<(i64, bool)> {
 fn parse_event_metadata(message: &Message<'_>, key: i64) -> Parsed<EventMetadataEntry> {
     let mut entry = EventMetadataEntry { key, ..EventMetadataEntry::default() };
     let mut reader = message.reader();
-    while let Some(field) = message.next(&mut reader)? {
+    let mut first_stat = None;
+    loop {
+        let at = reader.position();
+        let Some(field) = message.next(&mut reader)? else { break };
         match field {
             (1, Value::Varint(value)) => entry.id = value as i64,
             (2, Value::Bytes(bytes, offset)) => entry.name = message.string(bytes, offset)?,
@@ -475,7 +478,8 @@ fn parse_event_metadata(message: &Message<'_>, key: i64) -> Parsed<EventMetadata
             }
             (5, Value::Bytes(bytes, offset)) => {
                 check_stat(&message.child("XStat", bytes, offset))?;
-                entry.stats.push(message.span(bytes, offset));
+                let first = *first_stat.get_or_insert(at);
+                entry.stats = message.span(&message.bytes[first..reader.position()], first);
             }
             (6, Value::Varint(value)) => entry.children.push(value as i64),
             (6, Value::Bytes(bytes, offset)) => {
