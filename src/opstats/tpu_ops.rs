@@ -102,7 +102,7 @@ fn of_tensor_core(
             }
             if is_op_line {
                 nesting.push(event.span, (event.clone(), place), |event, children_ps| {
-                    done(event, children_ps, &mut steps)
+                    done(event, children_ps, &mut steps);
                 });
             }
         });

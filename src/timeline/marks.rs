@@ -82,7 +82,8 @@ impl Marks {
     pub fn all_have_groups(&self, count: usize) -> bool {
         let have = |mark: &Mark| mark.group().is_some();
         if self.each.is_empty() {
-            self.count >= count && self.runs.iter().all(|(_, mark)| have(mark))
+            let mut runs = self.runs.iter().take_while(|&&(first, _)| (first as usize) < count);
+            self.count >= count && runs.all(|(_, mark)| have(mark))
         } else {
             self.each.get(..count).is_some_and(|marks| marks.iter().all(have))
         }
@@ -175,7 +176,7 @@ mod tests {
         };
         let expected: Vec<_> = groups.iter().map(|&group| Some(group)).chain([None; 13]).collect();
         assert_eq!(read(&marks), expected);
-        assert!(marks.all_have_groups(27) || !marks.all_have_groups(28));
+        assert!(marks.all_have_groups(27) && !marks.all_have_groups(28));
         marks.each_mut(0)[26].set_eager(true);
         assert_eq!(read(&marks), expected);
         assert_eq!(marks.of(26).eager(), Some(true));

@@ -316,7 +316,7 @@ mod tests {
     fn numbers_of_any_length_are_read_at_any_place() {
         for place in 0..PLACES {
             for bits in 0..56 {
-                let mut bytes = vec![0x08, 0x01].repeat(place / 2);
+                let mut bytes = [0x08, 0x01].repeat(place / 2);
                 bytes.push(0x10);
                 crate::wire::write::varint(&mut bytes, (1 << bits) | 1);
                 let is_short = bytes.len() < PLACES;
