@@ -4,8 +4,14 @@
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use rayon::prelude::*;
 
-/// Bytes of text in a block. Smaller ones spread better, larger ones compress better.
-const BLOCK_BYTES: usize = 512 << 10;
+/// Bytes of text in a block, at least and at most. Smaller ones spread better, larger ones compress
+/// better.
+const SMALLEST_BLOCK: usize = 128 << 10;
+const LARGEST_BLOCK: usize = 512 << 10;
+
+/// Blocks that a text is cut into, unless they were too small or too large: many enough to be shared
+/// evenly by some cores.
+const BLOCKS: usize = 8;
 
 /// How far back deflate can refer, in bytes.
 const WINDOW_BYTES: usize = 32 << 10;
@@ -15,12 +21,13 @@ const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
 /// Compresses `text` at a level from 1 (fast) to 9 (small).
 pub fn gzip(text: &[u8], level: u32) -> Vec<u8> {
-    let blocks = text.len().div_ceil(BLOCK_BYTES).max(1);
+    let block_bytes = (text.len() / BLOCKS).clamp(SMALLEST_BLOCK, LARGEST_BLOCK);
+    let blocks = text.len().div_ceil(block_bytes).max(1);
     let pieces: Vec<(Vec<u8>, Crc)> = (0..blocks)
         .into_par_iter()
         .map(|block| {
-            let start = block * BLOCK_BYTES;
-            let end = text.len().min(start + BLOCK_BYTES);
+            let start = block * block_bytes;
+            let end = text.len().min(start + block_bytes);
             let window = &text[start.saturating_sub(WINDOW_BYTES)..start];
             let mut crc = Crc::new();
             crc.update(&text[start..end]);
@@ -90,7 +97,8 @@ mod tests {
 
     #[test]
     fn one_member_that_every_reader_takes() {
-        for length in [0, 1, BLOCK_BYTES, BLOCK_BYTES + 1, 3 * BLOCK_BYTES - 7] {
+        let lengths = [0, 1, SMALLEST_BLOCK, SMALLEST_BLOCK + 1, 3 * LARGEST_BLOCK - 7];
+        for length in lengths.into_iter().chain([BLOCKS * LARGEST_BLOCK + 1]) {
             for input in [text(length), noise(length)] {
                 for level in [1, 2, 9] {
                     let mut out = Vec::new();
@@ -105,7 +113,7 @@ mod tests {
     #[test]
     fn blocks_know_what_came_before() {
         let one = noise(WINDOW_BYTES / 2);
-        let repeated: Vec<u8> = one.iter().copied().cycle().take(4 * BLOCK_BYTES).collect();
+        let repeated: Vec<u8> = one.iter().copied().cycle().take(4 * LARGEST_BLOCK).collect();
         assert!(gzip(&repeated, 9).len() < one.len() * 5 / 2);
     }
 }
