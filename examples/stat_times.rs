@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let timeline = Timeline::build_for_statistics(space);
     laps.lap("timeline");
     for (name, parts) in [
+        ("ops and steps", Parts::DEVICE_OPS | Parts::STEPS),
         ("device ops", Parts::DEVICE_OPS),
         ("host ops", Parts::HOST_OPS),
         ("steps", Parts::STEPS),

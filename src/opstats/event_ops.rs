@@ -365,6 +365,12 @@ impl<T> Nesting<T> {
         Self { open: Vec::new() }
     }
 
+    /// Takes an event that lies in the one before, with the time of the children that it has already,
+    /// picoseconds.
+    pub fn open(&mut self, span: Timespan, children_ps: u64, event: T) {
+        self.open.push(Open { span, children_ps, event });
+    }
+
     /// Takes the next event of a line; `done` gets events and the time of their children,
     /// picoseconds.
     #[inline]

@@ -16,6 +16,7 @@ mod host;
 mod host_ops;
 pub mod inference;
 pub mod input_pipeline;
+mod joint_nesting;
 mod kernel_launch;
 mod kernel_stats;
 pub mod memory_profile;

@@ -30,6 +30,12 @@ pub(super) struct OpEvent {
 }
 
 impl OpEvent {
+    /// An event that says nothing but its times.
+    #[cfg(test)]
+    pub fn of_times(span: Timespan, metadata: u32) -> Self {
+        Self { span, duration_ps: span.duration_ps, group_id: None, metadata, numbers: None }
+    }
+
     /// What else the stats say; `None` where they say no more.
     pub fn numbers(&self) -> Option<&EventNumbers> {
         self.numbers.as_deref()
@@ -163,12 +169,6 @@ impl OpEventReader {
             });
             decoded[..runs.len()].iter().flatten().for_each(&mut visit);
         }
-    }
-
-    /// Whether all events of a line belong to steps, without looking at each.
-    pub fn all_are_grouped(&self, line: LineView<'_>) -> bool {
-        let plain = self.plain_line(line);
-        plain.is_some_and(|plain| plain.groups.are_everywhere(line.event_count()))
     }
 
     /// The line as columns, where its events can be read without looking for what was added.

@@ -3,10 +3,11 @@
 //! `ConvertSparseCoreDeviceTraceXPlaneToOpMetricsDb`), and steps.
 
 use super::event_ops::{EventOpsBuilder, Nesting, OffloadedOps};
+use super::joint_nesting::JointNesting;
 use super::model::{OpMetricsDb, TpuCoreType};
 use super::op_event::{OpEvent, OpEventReader};
 use super::op_table::OpTable;
-use super::steps::{self, StepEvents, StepOps, StepPlace};
+use super::steps::{self, StepEvents, StepOps};
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{PlaneView, Timeline};
 use crate::xplane::schema::{
@@ -72,7 +73,7 @@ fn of_tensor_core(
     let reader = OpEventReader::of(plane);
     let mut table = OpTable::new(plane, TpuCoreType::TensorCore);
     let mut ops = EventOpsBuilder::default();
-    let mut nesting: Nesting<(OpEvent, Option<StepPlace>)> = Nesting::new();
+    let mut nesting = JointNesting::default();
     let mut step_ops = wanted.steps.then(|| StepOps::of(plane, wanted.step_ops)).flatten();
     let (mut first_ps, mut last_ps) = (u64::MAX, 0_u64);
     for line in plane.lines() {
@@ -81,32 +82,35 @@ fn of_tensor_core(
             continue;
         }
         let mut steps = step_ops.as_mut().filter(|steps| steps.line_index() == line.index());
-        // The events of steps nest in one another as all do, where they are all.
-        let nest_together = is_op_line && steps.is_some() && reader.all_are_grouped(line);
-        let mut done = |(event, place): &(OpEvent, Option<StepPlace>),
-                        children_ps,
-                        steps: &mut Option<&mut StepOps<'_>>| {
-            ops.add(event, children_ps, &mut table, offloaded);
-            if let (Some(steps), Some(place)) = (steps, place) {
-                steps.close(event, *place, children_ps);
-            }
-        };
         reader.each(line, |event| {
             first_ps = first_ps.min(event.span.begin_ps);
             last_ps = last_ps.max(event.span.end_ps());
-            let mut place = None;
-            match &mut steps {
-                Some(steps) if nest_together => place = steps.note(event),
-                Some(steps) => steps.add(event),
-                None => {}
+            if !is_op_line {
+                if let Some(steps) = &mut steps {
+                    steps.add(event);
+                }
+                return;
             }
-            if is_op_line {
-                nesting.push(event.span, (event.clone(), place), |event, children_ps| {
-                    done(event, children_ps, &mut steps);
-                });
-            }
+            let place = steps.as_mut().and_then(|steps| steps.note(event));
+            nesting.push(
+                event,
+                place,
+                |event, children_ps| ops.add(event, children_ps, &mut table, offloaded),
+                |event, place, children_ps| {
+                    if let Some(steps) = &mut steps {
+                        steps.close(event, place, children_ps);
+                    }
+                },
+            );
         });
-        nesting.flush(|event, children_ps| done(event, children_ps, &mut steps));
+        nesting.flush(
+            |event, children_ps| ops.add(event, children_ps, &mut table, offloaded),
+            |event, place, children_ps| {
+                if let Some(steps) = &mut steps {
+                    steps.close(event, place, children_ps);
+                }
+            },
+        );
     }
     if is_tensor_core_plane(plane.name())
         && let Some(span) = timeline.missing_framework_span(plane)

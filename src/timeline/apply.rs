@@ -158,7 +158,7 @@ impl LineData {
             mark
         };
         if first == 0 && self.marks.is_empty() && numbers.len() == self.key_count() {
-            self.marks = Marks::of_all(numbers.iter().map(|&number| mark(number)));
+            self.marks = Marks::of_numbers(&numbers, mark);
             return;
         }
         let count = self.key_count();

@@ -58,17 +58,18 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// The marks of all events.
-    pub fn of_all(marks: impl ExactSizeIterator<Item = Mark> + Clone) -> Self {
-        let count = marks.len();
+    /// The marks of all events; equal numbers stand for equal ones.
+    pub fn of_numbers<T: Copy + PartialEq>(numbers: &[T], mark: impl Fn(T) -> Mark) -> Self {
+        let count = numbers.len();
         let mut runs: Vec<(EventKey, Mark)> = Vec::new();
-        for (key, mark) in (0..).zip(marks.clone()) {
-            if runs.last().is_none_or(|&(_, last)| last != mark) {
-                if runs.len() > count / 4 {
-                    return Self { each: marks.collect(), ..Self::default() };
-                }
-                runs.push((key, mark));
+        let mut first = 0;
+        for run in numbers.chunk_by(|a, b| a == b) {
+            if runs.len() > count / 4 {
+                let each = numbers.iter().map(|&number| mark(number)).collect();
+                return Self { each, ..Self::default() };
             }
+            runs.push((first, mark(run[0])));
+            first += run.len() as EventKey;
         }
         Self { each: Vec::new(), runs, count }
     }
@@ -76,17 +77,6 @@ impl Marks {
     /// Whether no event has a mark.
     pub fn is_empty(&self) -> bool {
         self.each.is_empty() && self.runs.is_empty()
-    }
-
-    /// Whether every one of the first events has a group.
-    pub fn all_have_groups(&self, count: usize) -> bool {
-        let have = |mark: &Mark| mark.group().is_some();
-        if self.each.is_empty() {
-            let mut runs = self.runs.iter().take_while(|&&(first, _)| (first as usize) < count);
-            self.count >= count && runs.all(|(_, mark)| have(mark))
-        } else {
-            self.each.get(..count).is_some_and(|marks| marks.iter().all(have))
-        }
     }
 
     /// The mark of an event.
@@ -136,7 +126,7 @@ impl Marks {
     /// Makes the marks small, once they are made.
     pub fn shrink(&mut self) {
         if !self.each.is_empty() {
-            *self = Self::of_all(self.each.iter().copied());
+            *self = Self::of_numbers(&self.each, |mark| mark);
         }
     }
 }
@@ -176,7 +166,6 @@ mod tests {
         };
         let expected: Vec<_> = groups.iter().map(|&group| Some(group)).chain([None; 13]).collect();
         assert_eq!(read(&marks), expected);
-        assert!(marks.all_have_groups(27) && !marks.all_have_groups(28));
         marks.each_mut(0)[26].set_eager(true);
         assert_eq!(read(&marks), expected);
         assert_eq!(marks.of(26).eager(), Some(true));
@@ -184,14 +173,13 @@ mod tests {
 
     #[test]
     fn marks_that_differ_all_the_time_stay_apart() {
-        let marks = Marks::of_all((0..20).map(mark));
+        let numbers: Vec<usize> = (0..20).collect();
+        let marks = Marks::of_numbers(&numbers, mark);
         assert_eq!((marks.runs.len(), marks.each.len()), (0, 20));
-        assert!(marks.all_have_groups(20) && !marks.all_have_groups(21));
-        let marks = Marks::of_all((0..20).map(|_| mark(3)));
+        let marks = Marks::of_numbers(&[3; 20], mark);
         assert_eq!(
             (marks.runs.len(), marks.of(19).group(), marks.of(20).group()),
             (1, Some(3), None)
         );
-        assert!(marks.all_have_groups(20) && !marks.all_have_groups(21));
     }
 }

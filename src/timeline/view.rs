@@ -365,8 +365,13 @@ impl LineSpans<'_> {
                 begin_ps: self.timestamp_ps.wrapping_add(times.offset_ps.at(place)) as u64,
                 duration_ps: times.duration_ps.get(place) as u64,
             },
-            None => self.line.event(place).timespan(),
+            None => self.of_event(place),
         }
+    }
+
+    #[cold]
+    fn of_event(&self, place: usize) -> Timespan {
+        self.line.event(place).timespan()
     }
 }
 
@@ -383,8 +388,13 @@ impl LineMetadata<'_> {
     pub fn at(&self, place: usize) -> MetadataIndex {
         match self.indexes.map(|indexes| indexes[place]) {
             Some(index) if index != NO_METADATA => index,
-            _ => self.line.event(place).metadata_index(),
+            _ => self.of_event(place),
         }
+    }
+
+    #[cold]
+    fn of_event(&self, place: usize) -> MetadataIndex {
+        self.line.event(place).metadata_index()
     }
 }
 
@@ -396,11 +406,6 @@ pub struct AddedGroups<'a> {
 }
 
 impl<'a> AddedGroups<'a> {
-    /// Whether each of the first events has one.
-    pub fn are_everywhere(self, count: usize) -> bool {
-        self.marks.all_have_groups(count)
-    }
-
     /// The group of the event with a key.
     #[inline]
     pub fn of(self, key: EventKey) -> Option<i64> {

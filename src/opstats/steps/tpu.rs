@@ -50,12 +50,12 @@ struct Grouped {
 }
 
 /// Where an event belongs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(in crate::opstats) struct StepPlace {
     /// Its step, by the order of their first events.
-    step: usize,
+    step: u32,
     /// Place of its category's name.
-    category: Option<usize>,
+    category: Option<u32>,
 }
 
 impl<'a> StepOps<'a> {
@@ -122,7 +122,8 @@ impl<'a> StepOps<'a> {
             });
             self.sums.steps[step].all_reduces.push(AllReduceInfo { byte_size, ..collective });
         }
-        Some(StepPlace { step, category: self.categories.of(event.metadata) })
+        let category = self.categories.of(event.metadata);
+        Some(StepPlace { step: step as u32, category: category.map(|place| place as u32) })
     }
 
     /// Adds an event that was noted, once the time of its children is known, picoseconds.
@@ -270,7 +271,8 @@ impl Sums {
         offloaded: &OffloadedOps,
     ) {
         let Some(category) = place.category else { return };
-        let step = &mut self.steps[place.step];
+        let category = category as usize;
+        let step = &mut self.steps[place.step as usize];
         let self_ps = event.span.duration_ps.wrapping_sub(children_ps);
         step.total_ps = step.total_ps.wrapping_add(self_ps);
         if step.category_ps.len() <= category {
