@@ -55,6 +55,29 @@ fn every_golden_is_answered_alike() {
     );
 }
 
+/// T3.14: the last digits of a sum of floats say in which order it was made.
+#[test]
+fn t3_14_sums_are_made_in_xprofs_order() {
+    let folders = golden_files::folders();
+    let folder = folders.iter().find(|folder| folder.ends_with("gpu_tf_a100")).unwrap();
+    let sums = ["overview_page", "input_pipeline_analyzer", "framework_op_stats", "roofline_model"];
+    let mut digits = 0;
+    for tool in sums.map(|tool| format!("tag={tool}&")) {
+        let (asked, different) = compare_profile(folder, &tool, &Purpose::read());
+        assert!(asked > 0, "no golden asks for {tool}");
+        assert!(different.is_empty(), "{}", report(&different));
+        let answers = golden_files::answers(folder);
+        let bodies = answers.iter().filter(|golden| golden.request.contains(&tool));
+        digits += bodies.filter(|golden| has_sixteen_digits(&golden.body)).count();
+    }
+    assert!(digits > 0, "no answer has a number whose last digits tell");
+}
+
+fn has_sixteen_digits(body: &[u8]) -> bool {
+    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    body.split(|byte| !is_number(byte)).any(|number| number.len() > 16 && number.contains(&b'.'))
+}
+
 fn report(different: &[String]) -> String {
     let mut text = different.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("\n");
     if different.len() > SHOWN {
