@@ -114,6 +114,7 @@ struct Times {
 }
 
 impl Times {
+    #[inline]
     fn of(event: &OpEvent, children_ps: u64, core_type: TpuCoreType) -> Self {
         let whole_ps = event.span.duration_ps;
         let numbers = event.numbers();
@@ -121,7 +122,7 @@ impl Times {
         let normalized_ps = match core_type {
             // XProf scales the time on the device here, and no time there.
             TpuCoreType::SparseCore => scale.map_or(0, |scale| scaled(event.duration_ps, scale)),
-            _ => scaled(whole_ps, scale.unwrap_or(1.0)),
+            _ => scale.map_or_else(|| rounded(whole_ps), |scale| scaled(whole_ps, scale)),
         };
         let min_ps = numbers.and_then(|numbers| numbers.min_duration_ps);
         Self {
@@ -132,12 +133,19 @@ impl Times {
         }
     }
 
+    #[inline]
     fn add(&mut self, other: Self) {
         self.whole_ps = self.whole_ps.wrapping_add(other.whole_ps);
         self.self_ps = self.self_ps.wrapping_add(other.self_ps);
         self.normalized_ps = self.normalized_ps.wrapping_add(other.normalized_ps);
         self.min_ps = self.min_ps.min(other.min_ps);
     }
+}
+
+/// A time scaled by one: floats do not hold every large number.
+#[inline]
+fn rounded(time_ps: u64) -> u64 {
+    if time_ps < 1 << f64::MANTISSA_DIGITS { time_ps } else { scaled(time_ps, 1.0) }
 }
 
 fn scaled(time_ps: u64, scale: f64) -> u64 {

@@ -37,6 +37,7 @@ impl OpEvent {
     }
 
     /// What else the stats say; `None` where they say no more.
+    #[inline]
     pub fn numbers(&self) -> Option<&EventNumbers> {
         self.numbers.as_deref()
     }

@@ -52,7 +52,8 @@ impl<'a> Event<'a> {
     }
 
     fn position(&self) -> u64 {
-        self.line.index.events.positions.get(self.index as usize)
+        let file = &self.line.plane.space.bytes;
+        self.line.index.events.positions.get(file, self.index as usize)
     }
 
     fn numbers(&self) -> Numbers {
@@ -362,7 +363,7 @@ impl<'a> LineStats<'a> {
     /// Visits the stats of an event in the order of the file, as numbers; texts are not looked at.
     #[inline]
     pub fn each_number(&self, event: usize, mut visit: impl FnMut(NumberStat)) {
-        let mut stats = StatMessages::at(self.file, self.positions.get(event));
+        let mut stats = StatMessages::at(self.file, self.positions.get(self.file, event));
         // Mostly there is nothing else.
         if let StatMessages::Usual(event) = &mut stats {
             while let Some(stat) = event.next_stat() {

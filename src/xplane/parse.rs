@@ -291,7 +291,6 @@ fn parse_line(message: &Message<'_>, file: &[u8]) -> Parsed<LineIndex> {
     let positions = if is_wide {
         Positions::Wide(wide)
     } else {
-        offsets.shrink_to_fit();
         Positions::Narrow { base: message.base, offsets }
     };
     (line.events, line.event_stats) = read_events(message, file, positions)?;
@@ -330,7 +329,7 @@ fn read_events(
         let first = index * EVENTS_PER_TASK;
         let mut run = Run::default();
         for (at, metadata) in metadata.iter_mut().enumerate() {
-            let prefix = (positions.get(first + at) - line.base) as usize;
+            let prefix = (positions.get(file, first + at) - line.base) as usize;
             let mut reader = Reader::at(line.bytes, prefix);
             let (bytes, offset) = reader.length_delimited().map_err(|error| line.fail(error))?;
             let start = (line.base + offset as u64) as usize;
@@ -363,6 +362,7 @@ fn read_events(
         have_texts |= run.have_texts;
     }
     let times = Times { offset_ps: offset_ps.into(), duration_ps: duration_ps.into() };
+    let positions = positions.sampled(line.bytes);
     let events = EventColumns { positions, metadata, times, are_aggregated };
     Ok((events, EventStats { ids: stat_ids.into_iter().collect(), have_texts }))
 }
@@ -374,7 +374,8 @@ fn index_event_metadata(bytes: &[u8], events: &mut EventColumns, table: &EventMe
         for (at, id) in ids.iter_mut().enumerate() {
             let whole = match *id {
                 UNUSUAL_ID => {
-                    Numbers::at(bytes, positions.get(run * EVENTS_PER_TASK + at)).metadata_id
+                    let position = positions.get(bytes, run * EVENTS_PER_TASK + at);
+                    Numbers::at(bytes, position).metadata_id
                 }
                 id => i64::from(id),
             };

@@ -113,14 +113,15 @@ impl<'a> StepOps<'a> {
     pub(in crate::opstats) fn note(&mut self, event: &OpEvent) -> Option<StepPlace> {
         let group_id = event.group_id?;
         let step = self.sums.place_of(group_id);
-        let collective = event.numbers().and_then(|numbers| numbers.collective.clone());
-        if let Some(collective) = collective {
+        if let Some(collective) = event.numbers().and_then(|numbers| numbers.collective.as_ref()) {
             let byte_size = *self.collective_bytes.entry(event.metadata).or_insert_with(|| {
                 let metadata = self.line.plane().event_metadata_at(event.metadata);
                 let bytes = metadata.stat(StatType::BytesAccessed);
                 bytes.map_or(0, |bytes| bytes.int_or_uint_value())
             });
-            self.sums.steps[step].all_reduces.push(AllReduceInfo { byte_size, ..collective });
+            self.sums.steps[step]
+                .all_reduces
+                .push(AllReduceInfo { byte_size, ..collective.clone() });
         }
         let category = self.categories.of(event.metadata);
         Some(StepPlace { step: step as u32, category: category.map(|place| place as u32) })
@@ -195,7 +196,17 @@ impl<'a> Categories<'a> {
         Self { plane, names: Vec::new(), places: HashMap::new(), by_metadata: Vec::new() }
     }
 
+    #[inline]
     fn of(&mut self, metadata: u32) -> Option<usize> {
+        match self.by_metadata.get(metadata as usize) {
+            Some(&Category::At(place)) => Some(place),
+            Some(Category::None) => None,
+            Some(Category::NotLookedUp) | None => self.first_of(metadata),
+        }
+    }
+
+    #[cold]
+    fn first_of(&mut self, metadata: u32) -> Option<usize> {
         if metadata == u32::MAX {
             return None;
         }
@@ -203,10 +214,9 @@ impl<'a> Categories<'a> {
         if self.by_metadata.len() <= at {
             self.by_metadata.resize(at + 1, Category::NotLookedUp);
         }
-        if let Category::NotLookedUp = self.by_metadata[at] {
-            self.by_metadata[at] = self.look_up(metadata).map_or(Category::None, Category::At);
-        }
-        if let Category::At(place) = self.by_metadata[at] { Some(place) } else { None }
+        let place = self.look_up(metadata);
+        self.by_metadata[at] = place.map_or(Category::None, Category::At);
+        place
     }
 
     fn look_up(&mut self, metadata: u32) -> Option<usize> {
@@ -248,12 +258,16 @@ struct Sums {
 }
 
 impl Sums {
+    #[inline]
     fn place_of(&mut self, group_id: i64) -> usize {
-        if let Some((latest, place)) = self.latest
-            && latest == group_id
-        {
-            return place;
+        match self.latest {
+            Some((latest, place)) if latest == group_id => place,
+            _ => self.other_place_of(group_id),
         }
+    }
+
+    #[cold]
+    fn other_place_of(&mut self, group_id: i64) -> usize {
         let place = *self.places.entry(group_id).or_insert_with(|| {
             self.steps.push(StepSums { group_id, ..StepSums::default() });
             self.steps.len() - 1
@@ -262,6 +276,7 @@ impl Sums {
         place
     }
 
+    #[inline]
     fn close(
         &mut self,
         event: &OpEvent,
