@@ -191,3 +191,51 @@ fn the_older_protobuf_form_leaves_hidden_lines_out() {
     let holds = |text: &[u8]| body.windows(text.len()).any(|bytes| bytes == text);
     assert!(holds(b"python") && !holds(b"hidden") && !holds(b"counters_0"));
 }
+
+/// XProf finds the zoom levels of all events before it answers; here a window finds its own.
+#[test]
+fn windows_asked_at_once_after_the_first_view_are_those_asked_alone() {
+    const EVENT: &[u8] = br#""ph":"X""#;
+    // So many events that not all are shown: ops without a gap, each with one inside of it.
+    let op = |at: i64| {
+        let (nth, step) = (at / 2, at / 2000);
+        let start = nth * 40_000_000 + step * 9_000_000_000;
+        match at % 2 {
+            0 => Event::new("op", start, 40_000_000 - (nth % 7) * 5_000_000),
+            _ => Event::new("part", start + 1_000, 900 + (nth % 50) * 90_000),
+        }
+    };
+    let lines = [
+        (7, "python", (0..300_000).map(op).collect()),
+        (8, "worker", (0..210_000).map(op).collect::<Vec<_>>()),
+    ];
+    let file = profile("/host:CPU", &lines);
+    let build = |file: Vec<u8>| TraceIndex::build(timeline(file), "h");
+    let (shared, alone) = (build(file.clone()), build(file));
+    let window = |index: &TraceIndex, window: Option<usize>| {
+        let (start, length) = window.map_or((0.0, 0.0), |nth| {
+            (700.0 * nth as f64 + 0.25, [900.0, 40.0, 3.0, 0.02, 0.000_01][nth % 5])
+        });
+        let texts = [start.to_string(), (start + length).to_string()];
+        let options = TraceOptions::from_params(|name| match name {
+            "resolution" => Some("8000"),
+            "start_time_ms" => Some(&*texts[0]),
+            "end_time_ms" => Some(&*texts[1]),
+            _ => None,
+        });
+        answer(&[index], &options.unwrap()).unwrap()
+    };
+    let first_view = window(&shared, None);
+    let asked: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let (window, shared) = (&window, &shared);
+        let ask = |nth| scope.spawn(move || window(shared, Some(nth)));
+        let asked: Vec<_> = (0..10).map(ask).collect();
+        asked.into_iter().map(|asked| asked.join().unwrap()).collect()
+    });
+    for (nth, asked) in asked.iter().enumerate() {
+        assert!(*asked == window(&alone, Some(nth)), "window {nth}");
+        let shows_events = asked.windows(EVENT.len()).any(|text| text == EVENT);
+        assert!(shows_events || nth % 5 > 2, "window {nth}");
+    }
+    assert!(first_view == window(&alone, None));
+}

@@ -6,6 +6,7 @@
 //! written.
 
 use super::flow::Flow;
+use super::levels::{self, Levels};
 use super::source::{self, Facts, PlaneFacts};
 use super::{frames, tracks};
 use crate::timeline::{EventMetadataView, EventView, LineView, MetadataIndex, PlaneView, Timeline};
@@ -13,7 +14,8 @@ use crate::xplane::schema::EventType;
 use crate::xplane::{Durations, Times};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Names longer than this are interned by XProf, and equal to each other where it compares names.
 pub const LONGEST_COMPARED_NAME: usize = 32;
@@ -29,6 +31,12 @@ const HIDDEN_LINE_PREFIX: &str = "counters_";
 
 /// The row id that XProf takes for none: events of such a line are shown as counters.
 const NO_RESOURCE: u32 = u32::MAX;
+
+/// Traces of fewer events are not thinned out.
+pub const STREAMING_THRESHOLD: usize = 500_000;
+
+/// How many events of a track the ends are looked at together of.
+pub const ENDS_PER_BLOCK: usize = 256;
 
 /// How many events of a line one task looks at.
 const EVENTS_PER_TASK: usize = 1 << 16;
@@ -50,8 +58,7 @@ pub struct TraceIndex {
     pub(super) event_count: usize,
     /// Texts of stack frames.
     pub(super) frames: frames::Frames,
-    /// Zoom levels, as deep as a request has needed them.
-    pub(super) levels: Mutex<Option<Arc<super::levels::Levels>>>,
+    pub(super) levels: Levels,
 }
 
 /// Which of XProf's two ways of putting events into tracks is followed.
@@ -128,6 +135,8 @@ pub struct Track {
     pub effective: Option<Vec<(u64, u64)>>,
     /// How many events of the track start at one time, at most; counts only where it is sorted.
     pub(super) most_equal_starts: usize,
+    /// The latest end of each block of so many events; see [`ENDS_PER_BLOCK`].
+    pub(super) latest_ends: Vec<u64>,
     /// Flows by event, sorted.
     pub flows: Vec<(u32, Flow)>,
     pub(super) origins: Origins,
@@ -163,10 +172,22 @@ impl Track {
         self.start_ps.wrapping_add(self.times.offset_ps.at(index) as u64)
     }
 
+    /// Starts of some events, picoseconds.
+    #[inline]
+    pub fn timestamps(&self, places: Range<usize>) -> impl Iterator<Item = u64> + '_ {
+        places.map(|at| self.timestamp(at))
+    }
+
     /// Duration of an event, picoseconds.
     #[inline]
     pub fn duration(&self, index: usize) -> u64 {
         self.times.duration_ps.get(index) as u64
+    }
+
+    /// End of an event, picoseconds.
+    #[inline]
+    pub fn end(&self, index: usize) -> u64 {
+        self.timestamp(index).wrapping_add(self.duration(index))
     }
 
     /// What events are sorted by: start, then longer before shorter.
@@ -214,6 +235,18 @@ impl Track {
     /// On a sorted track, the first event that starts later than `time`.
     pub fn first_after(&self, time: u64) -> usize {
         time.checked_add(1).map_or(self.len(), |next| self.first_from(0, next))
+    }
+
+    /// Of the events before `last`, those that can end at `time` or later as they are shown.
+    pub fn may_end_from(&self, time: u64, last: usize) -> impl Iterator<Item = usize> + '_ {
+        let is_counter = matches!(self.place, Place::Counter(_));
+        let blocks = self.latest_ends.iter().enumerate();
+        blocks.filter(move |&(_, &latest)| is_counter || latest >= time).flat_map(
+            move |(block, _)| {
+                let first = block * ENDS_PER_BLOCK;
+                first.min(last)..last.min(first + ENDS_PER_BLOCK)
+            },
+        )
     }
 
     /// The flow of an event.
@@ -382,18 +415,9 @@ impl TraceIndex {
             },
         );
         let event_count = tracks.iter().map(Track::len).sum();
+        let levels = Levels::new(tracks.len(), listed_levels(event_count, span));
         let plane_order = conversions.iter().map(|&(_, plane)| plane).collect();
-        Self {
-            timeline,
-            planes,
-            plane_order,
-            devices,
-            tracks,
-            span,
-            event_count,
-            frames,
-            levels: Mutex::new(None),
-        }
+        Self { timeline, planes, plane_order, devices, tracks, span, event_count, frames, levels }
     }
 
     /// Name and group of an event.
@@ -424,6 +448,19 @@ impl TraceIndex {
     /// The profile underneath.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
+    }
+}
+
+/// The deepest level that is worth to be kept as lists: all of a small trace, those that a first view
+/// needs of others.
+fn listed_levels(event_count: usize, span: Span) -> usize {
+    /// What the page asks for, in parts of the window.
+    const RESOLUTION: u64 = 8000;
+    match (span.min, span.max) {
+        (Some(min), Some(max)) if event_count >= STREAMING_THRESHOLD => {
+            levels::deepest_for(max.saturating_sub(min) / RESOLUTION)
+        }
+        _ => levels::COUNT - 1,
     }
 }
 

@@ -1,13 +1,13 @@
 //! The events of a window where the order of equal events depends on all tracks: read level by level
 //! and merged as XProf does it (`DoLoadFromLevelDbTable`).
 
-use super::index::{TraceIndex, Track};
-use super::levels::{Levels, is_flow_mid};
+use super::index::TraceIndex;
+use super::levels::{Leveled, is_flow_mid};
 use super::merge;
 use super::select::Chosen;
 use super::serials;
-use super::visibility::{FlowStates, Row};
-use super::window::Window;
+use super::visibility::Row;
+use super::window::{FlowStates, Window};
 use rayon::prelude::*;
 
 /// An event on its way into the answer.
@@ -23,10 +23,17 @@ struct Loaded {
 
 /// The events to show of each track.
 pub(super) fn events(window: &Window<'_>) -> Vec<Vec<Chosen>> {
-    let deepest = window.deepest_level();
-    let levels = window.index.levels(deepest);
+    let deepest = window.reading().deepest;
+    let tracks = &window.index.tracks;
+    let is_sorted = tracks.iter().all(|track| track.effective.is_none());
+    let reading = window.reading();
+    let read = |number| {
+        let levels = window.index.levels.of(tracks, number);
+        if is_sorted { levels.read(&reading) } else { levels.all(deepest) }
+    };
+    let read: Vec<Vec<Leveled>> = (0..tracks.len()).into_par_iter().map(read).collect();
     let mut lists: Vec<Vec<Loaded>> =
-        (0..=deepest).into_par_iter().map(|level| load(window, &levels, level)).collect();
+        (0..=deepest).into_par_iter().map(|level| load(window, &read, level)).collect();
     if classify(window.index, &mut lists) {
         let mut merged = Vec::with_capacity(lists.iter().map(Vec::len).sum());
         merge::nway_merge(&lists, |event: Loaded| event.class, |event| merged.push(event));
@@ -39,21 +46,14 @@ pub(super) fn events(window: &Window<'_>) -> Vec<Vec<Chosen>> {
 }
 
 /// The part of a level's table that XProf reads for the window.
-fn load(window: &Window<'_>, levels: &Levels, level: usize) -> Vec<Loaded> {
-    let start = window.level_start(level);
+fn load(window: &Window<'_>, read: &[Vec<Leveled>], level: usize) -> Vec<Loaded> {
+    let start = window.reading().start(level);
     let tracks = &window.index.tracks;
-    let is_sorted = tracks.iter().all(|track| track.effective.is_none());
-    let read = |(track, levels): (&Track, &Vec<Vec<u32>>)| -> Vec<u32> {
-        let events = &levels[level];
-        if !is_sorted {
-            return events.clone();
-        }
-        let time = |at: &u32| track.timestamp(*at as usize);
-        let first = events.partition_point(|at| time(at) < start);
-        let last = events.partition_point(|at| time(at) <= window.end).max(first);
-        events[first..last].to_vec()
+    let of_level = |events: &Vec<Leveled>| -> Vec<u32> {
+        let events = events.iter().filter(|&&(_, of)| usize::from(of) == level);
+        events.map(|&(at, _)| at).collect()
     };
-    let read: Vec<Vec<u32>> = tracks.iter().zip(&levels.tracks).map(read).collect();
+    let read: Vec<Vec<u32>> = read.iter().map(of_level).collect();
     let mut table: Vec<((u64, u64), u32, u32, u16)> = Vec::new();
     let serials = serials::of(tracks, &read);
     for (number, (track, (events, serials))) in

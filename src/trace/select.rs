@@ -5,7 +5,7 @@
 //! columns of the tracks.
 
 use super::index::{Place, TraceIndex, Track};
-use super::levels::{self, is_flow_mid};
+use super::levels::is_flow_mid;
 use super::options::{TraceOptions, f64_to_u64};
 use super::serials;
 use super::window::Window;
@@ -112,7 +112,6 @@ fn details(index: &TraceIndex, options: &TraceOptions) -> Result<Selection, Even
 /// All events whose name starts with a text (`DoSearchInLevelDbTable`), in the order of level, time
 /// and serial.
 fn search(index: &TraceIndex, options: &TraceOptions) -> Selection {
-    let levels = index.levels(levels::COUNT - 1);
     let hides = index.has_tpu_core() && !options.full_dma;
     let find = |track: &Track| {
         let hides = hides && index.is_tpu_device(track.device);
@@ -122,13 +121,17 @@ fn search(index: &TraceIndex, options: &TraceOptions) -> Selection {
     };
     let found: Vec<Vec<u32>> = index.tracks.par_iter().map(find).collect();
     let mut events = with_serials(&index.tracks, &found);
-    let order = |((track, levels), events): ((&Track, &Vec<Vec<u32>>), &mut Vec<Chosen>)| {
-        events.sort_by_cached_key(|chosen| {
-            let level = levels.iter().position(|level| level.binary_search(&chosen.at).is_ok());
+    let order = |(number, events): (usize, &mut Vec<Chosen>)| {
+        let track = &index.tracks[number];
+        let places: Vec<u32> = events.iter().map(|chosen| chosen.at).collect();
+        let levels = index.levels.of(&index.tracks, number).of_events(&places);
+        let mut leveled: Vec<(u8, Chosen)> = levels.into_iter().zip(events.drain(..)).collect();
+        leveled.sort_by_key(|&(level, chosen)| {
             (level, track.timestamp(chosen.at as usize), chosen.serial)
         });
+        events.extend(leveled.into_iter().map(|(_, chosen)| chosen));
     };
-    index.tracks.par_iter().zip(&levels.tracks).zip(&mut events).for_each(order);
+    events.par_iter_mut().enumerate().for_each(order);
     let arguments = if options.search_metadata { Arguments::All } else { Arguments::Serial };
     Selection { events, arguments, own_frames_only: false }
 }
@@ -140,28 +143,45 @@ fn named(index: &TraceIndex, track: &Track, prefix: &[u8]) -> Vec<u32> {
         return (0..count as u32).collect();
     }
     let mut found = Vec::new();
-    let mut verdicts: Vec<Option<bool>> = Vec::new();
     for (line, events) in track.lines(&index.timeline) {
-        verdicts.clear();
-        let starts = |name: &str| name.as_bytes().starts_with(prefix);
-        let of_metadata = index.names_by_metadata(line);
-        found.extend(events.filter_map(|(at, place)| {
-            let Some(metadata) = of_metadata else {
-                return starts(index.shown_name(&line.event(place))).then_some(at);
-            };
+        let starts = |place| {
+            let event = line.event(place);
+            index.shown_name(&event).as_bytes().starts_with(prefix)
+        };
+        let Some(metadata) = index.names_by_metadata(line) else {
+            found.extend(events.filter(|&(_, place)| starts(place)).map(|(at, _)| at));
+            continue;
+        };
+        let mut verdicts: Vec<Verdict> = Vec::new();
+        for (at, place) in events {
             let number = metadata[place] as usize;
-            if number == MetadataIndex::MAX as usize {
-                return starts(index.shown_name(&line.event(place))).then_some(at);
+            match verdicts.get(number) {
+                Some(Verdict::Other) => {}
+                Some(Verdict::Starts) => found.push(at),
+                // What the table of the file does not have is asked of each event.
+                None if number == MetadataIndex::MAX as usize => {
+                    found.extend(starts(place).then_some(at));
+                }
+                _ => {
+                    if verdicts.len() <= number {
+                        verdicts.resize(number + 1, Verdict::Unknown);
+                    }
+                    let starts = starts(place);
+                    verdicts[number] = if starts { Verdict::Starts } else { Verdict::Other };
+                    found.extend(starts.then_some(at));
+                }
             }
-            if verdicts.len() <= number {
-                verdicts.resize(number + 1, None);
-            }
-            let starts = *verdicts[number]
-                .get_or_insert_with(|| starts(index.shown_name(&line.event(place))));
-            starts.then_some(at)
-        }));
+        }
     }
     found
+}
+
+/// Whether the names of a metadata start with what is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Unknown,
+    Other,
+    Starts,
 }
 
 impl TraceIndex {

@@ -106,8 +106,7 @@ fn count_near(tracks: &[Track], wanted: &[&[u32]]) -> Vec<u16> {
         let from = track.first_from(0, first);
         let to = track.first_after(last);
         if to - from < SPARSEST * times.len() {
-            for at in from..to {
-                let time = track.timestamp(at);
+            for (at, time) in (from..).zip(track.timestamps(from..to)) {
                 // An event at another time only gets a number that nobody asks for.
                 if filter.may_contain(time) {
                     add(time, at);

@@ -5,7 +5,7 @@
 //! are kept where they differ from the times themselves.
 
 use super::flow::Flow;
-use super::index::{Found, Origins, Piece, Place, Track};
+use super::index::{ENDS_PER_BLOCK, Found, Origins, Piece, Place, Track};
 use crate::timeline::LineView;
 use crate::xplane::{Durations, Offsets, Times};
 use rayon::prelude::*;
@@ -188,18 +188,27 @@ impl Growing {
             times,
             effective: None,
             most_equal_starts: 0,
+            latest_ends: Vec::new(),
             flows: self.flows,
             origins: Origins { pieces: self.pieces },
         };
         let mut is_sorted = true;
-        let (mut before, mut equals) = ((0, 0), 0);
-        for at in 0..track.len() {
-            let times = track.times(at);
-            is_sorted &= before <= times;
-            equals = if before.0 == times.0 { equals + 1 } else { 1 };
-            track.most_equal_starts = track.most_equal_starts.max(equals);
-            before = times;
+        let (mut before, mut equals, mut most_equals) = ((0, 0), 0, 0);
+        let mut latest_ends = Vec::with_capacity(track.len().div_ceil(ENDS_PER_BLOCK));
+        for first in (0..track.len()).step_by(ENDS_PER_BLOCK) {
+            let places = first..track.len().min(first + ENDS_PER_BLOCK);
+            let mut latest = 0;
+            for (at, start) in (first..).zip(track.timestamps(places)) {
+                let duration = track.duration(at);
+                is_sorted &= before <= (start, !duration);
+                equals = if before.0 == start { equals + 1 } else { 1 };
+                most_equals = equals.max(most_equals);
+                before = (start, !duration);
+                latest = start.wrapping_add(duration).max(latest);
+            }
+            latest_ends.push(latest);
         }
+        (track.most_equal_starts, track.latest_ends) = (most_equals, latest_ends);
         if !is_sorted {
             let mut latest = (0, 0);
             let effective = (0..track.len()).map(|at| {

@@ -4,9 +4,8 @@
 //! the last visible one of its row and nesting depth ended long enough before; counters where the
 //! last visible one lies far enough behind; events of a flow where its first event was visible.
 
-use super::flow::{Flow, FlowEntry};
+use super::flow::FlowEntry;
 use super::index::Track;
-use std::collections::HashMap;
 
 /// What was last visible in one row.
 #[derive(Debug, Clone)]
@@ -22,20 +21,6 @@ pub enum Row {
     },
 }
 
-/// Whether the flows that are under way are visible.
-#[derive(Debug, Default)]
-pub struct FlowStates(HashMap<u64, bool, foldhash::fast::FixedState>);
-
-impl FlowStates {
-    fn set_visible(&mut self, flow: Flow) {
-        if flow.entry() == FlowEntry::End {
-            self.0.remove(&flow.id());
-        } else {
-            self.0.entry(flow.id()).or_insert(true);
-        }
-    }
-}
-
 impl Row {
     /// The empty row of a track.
     pub fn of_track(track: &Track) -> Self {
@@ -48,14 +33,7 @@ impl Row {
 
     /// Whether the next event is visible at a resolution; keeps track of it if so.
     #[inline]
-    pub fn visible(
-        &mut self,
-        time: u64,
-        duration: u64,
-        flow: Option<Flow>,
-        resolution: u64,
-        flows: &mut FlowStates,
-    ) -> bool {
+    pub fn visible(&mut self, time: u64, duration: u64, resolution: u64) -> bool {
         match self {
             Self::Counter(last) => {
                 let visible = last.is_none_or(|last| time.wrapping_sub(last) >= resolution);
@@ -64,38 +42,48 @@ impl Row {
                 }
                 visible
             }
-            Self::Nested { ends, flow_end } => {
-                let end = time.wrapping_add(duration);
+            Self::Nested { ends, .. } => {
                 let depth = depth(ends, time);
-                let mut visible = duration >= resolution
+                let visible = duration >= resolution
                     || ends.get(depth).is_none_or(|&last| time.wrapping_sub(last) >= resolution);
-                if let Some(flow) = flow {
-                    let mut first = false;
-                    let state = flows.0.entry(flow.id()).or_insert_with(|| {
-                        first = true;
-                        visible
-                    });
-                    if !visible {
-                        if first {
-                            *state =
-                                flow_end.is_none_or(|last| end.wrapping_sub(last) >= resolution);
-                        }
-                        visible = *state;
-                    }
-                    if flow.entry() == FlowEntry::End {
-                        flows.0.remove(&flow.id());
-                    }
-                    if visible {
-                        *flow_end = Some(end);
-                    }
-                }
                 if visible {
                     ends.truncate(depth);
-                    ends.push(end);
+                    ends.push(time.wrapping_add(duration));
                 }
                 visible
             }
         }
+    }
+
+    /// The same of an event that is in a flow. `state`: whether that is visible, where it is under
+    /// way.
+    pub fn visible_in_flow(
+        &mut self,
+        time: u64,
+        duration: u64,
+        entry: FlowEntry,
+        resolution: u64,
+        state: &mut Option<bool>,
+    ) -> bool {
+        let Self::Nested { ends, flow_end } = self else {
+            return self.visible(time, duration, resolution);
+        };
+        let end = time.wrapping_add(duration);
+        let depth = depth(ends, time);
+        let mut visible = duration >= resolution
+            || ends.get(depth).is_none_or(|&last| time.wrapping_sub(last) >= resolution);
+        let is_far = || flow_end.is_none_or(|last| end.wrapping_sub(last) >= resolution);
+        let of_flow = *state.get_or_insert_with(|| visible || is_far());
+        visible |= of_flow;
+        if entry == FlowEntry::End {
+            *state = None;
+        }
+        if visible {
+            *flow_end = Some(end);
+            ends.truncate(depth);
+            ends.push(end);
+        }
+        visible
     }
 
     /// After a short event at `time` that was hidden at a resolution: until when the ones that follow
@@ -126,16 +114,10 @@ impl Row {
     }
 
     /// Records an event of a flow as visible.
-    pub fn set_flow_visible(
-        &mut self,
-        time: u64,
-        duration: u64,
-        flow: Flow,
-        flows: &mut FlowStates,
-    ) {
+    #[inline]
+    pub fn set_flow_visible(&mut self, time: u64, duration: u64) {
         self.set_visible(time, duration);
         if let Self::Nested { flow_end, .. } = self {
-            flows.set_visible(flow);
             *flow_end = Some(time.wrapping_add(duration));
         }
     }

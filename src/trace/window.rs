@@ -4,18 +4,18 @@
 //! Only where the order of equal events depends on all tracks are they merged as XProf does it
 //! ([`super::joint`]).
 
-use super::index::{Span, TraceIndex, Track};
+use super::index::{STREAMING_THRESHOLD, Span, TraceIndex, Track};
 use super::joint;
-use super::levels::{self, Levels, is_flow_mid};
+use super::levels::{self, Leveled, Reading, is_flow_mid};
 use super::options::{TraceOptions, f64_to_u64};
 use super::select::{Chosen, with_serials};
 use super::serials;
-use super::visibility::{FlowStates, Row};
+use super::visibility::Row;
 use rayon::prelude::*;
-use std::sync::{Arc, PoisonError};
+use std::collections::HashMap;
 
-/// Traces of fewer events are not thinned out.
-const STREAMING_THRESHOLD: usize = 500_000;
+/// Of each flow whether it is visible, while it is under way.
+pub(super) type FlowStates = HashMap<u64, Option<bool>, foldhash::fast::FixedState>;
 
 /// A window of time at a resolution, as `TraceVisibilityFilter` sets it up.
 pub(super) struct Window<'a> {
@@ -61,17 +61,10 @@ impl<'a> Window<'a> {
         self.begin <= time.wrapping_add(duration) && time <= self.end
     }
 
-    /// The deepest level that XProf reads.
-    pub fn deepest_level(&self) -> usize {
-        (0..levels::COUNT)
-            .find(|&level| self.resolution_ps >= levels::resolution_ps(level))
-            .unwrap_or(levels::COUNT - 1)
-    }
-
-    /// From when on XProf reads a level.
-    pub fn level_start(&self, level: usize) -> u64 {
-        let coarser = level.checked_sub(1);
-        coarser.map_or(0, |coarser| self.begin.saturating_sub(levels::resolution_ps(coarser)))
+    /// What XProf reads of each level.
+    pub fn reading(&self) -> Reading {
+        let deepest = levels::deepest_for(self.resolution_ps);
+        Reading { deepest, begin: self.begin, end: self.end }
     }
 
     /// Whether the events in the middle of flows are treated apart on a track: without "Full DMA"
@@ -91,18 +84,15 @@ impl<'a> Window<'a> {
         let tracks = &self.index.tracks;
         // Where nothing is thinned out, the levels need not be known.
         let thins_out = self.resolution_ps != 0 || self.is_instant();
-        let levels = thins_out.then(|| self.index.levels(self.deepest_level()));
         if !thins_out && self.full_dma && tracks.iter().any(|t| self.treats_flow_mid_apart(t)) {
             return None;
         }
-        let candidates: Vec<Vec<u32>> = tracks
-            .par_iter()
-            .enumerate()
-            .map(|(number, track)| match &levels {
-                Some(levels) => self.of_levels(track, &levels.tracks[number]),
-                None => self.overlapping(track),
-            })
-            .collect();
+        let of_track = |(number, track): (usize, &Track)| {
+            if thins_out { self.of_levels(number) } else { self.overlapping(track) }
+        };
+        let read: Vec<Vec<Leveled>> = tracks.par_iter().enumerate().map(of_track).collect();
+        let candidates: Vec<Vec<u32>> =
+            read.iter().map(|events| events.iter().map(|&(at, _)| at).collect()).collect();
         // Events that XProf does not store hide no others; mostly all are stored.
         let may_drop = serials::may_drop(tracks);
         let mut events =
@@ -112,8 +102,7 @@ impl<'a> Window<'a> {
             .zip(tracks)
             .enumerate()
             .map(|(number, (events, track))| {
-                let levels = levels.as_ref().map(|levels| levels.tracks[number].as_slice());
-                self.order_equals(track, events, levels)
+                self.order_equals(track, events, thins_out.then_some(&read[number]))
             })
             .all(|in_order| in_order);
         if !in_order {
@@ -126,28 +115,23 @@ impl<'a> Window<'a> {
     }
 
     /// The events of a track that overlap the window.
-    fn overlapping(&self, track: &Track) -> Vec<u32> {
+    fn overlapping(&self, track: &Track) -> Vec<Leveled> {
         let hides = self.hides_flow_mid(track);
-        (0..track.first_after(self.end))
+        track
+            .may_end_from(self.begin, track.first_after(self.end))
             .filter(|&at| self.overlaps(track.timestamp(at), track.shown_duration(at)))
             .filter(|&at| !(hides && is_flow_mid(track.flow(at))))
-            .map(|at| at as u32)
+            .map(|at| (at as u32, 0))
             .collect()
     }
 
     /// The events of a track that XProf reads from its tables, in the order of the track.
-    fn of_levels(&self, track: &Track, levels: &[Vec<u32>]) -> Vec<u32> {
-        let hides = self.hides_flow_mid(track);
-        let mut events = Vec::new();
-        for (level, of_level) in levels.iter().enumerate().take(self.deepest_level() + 1) {
-            let start = self.level_start(level);
-            let time = |at: u32| track.timestamp(at as usize);
-            let first = of_level.partition_point(|&at| time(at) < start);
-            let last = of_level.partition_point(|&at| time(at) <= self.end).max(first);
-            let read = of_level[first..last].iter().copied();
-            events.extend(read.filter(|&at| !(hides && is_flow_mid(track.flow(at as usize)))));
+    fn of_levels(&self, number: usize) -> Vec<Leveled> {
+        let tracks = &self.index.tracks;
+        let mut events = self.index.levels.of(tracks, number).read(&self.reading());
+        if self.hides_flow_mid(&tracks[number]) {
+            events.retain(|&(at, _)| !is_flow_mid(tracks[number].flow(at as usize)));
         }
-        events.sort_unstable();
         events
     }
 
@@ -158,7 +142,7 @@ impl<'a> Window<'a> {
         &self,
         track: &Track,
         events: &mut [Chosen],
-        levels: Option<&[Vec<u32>]>,
+        levels: Option<&Vec<Leveled>>,
     ) -> bool {
         let times = |at: u32| (track.timestamp(at as usize), track.shown_duration(at as usize));
         if events.windows(2).all(|pair| times(pair[0].at) != times(pair[1].at)) {
@@ -173,12 +157,13 @@ impl<'a> Window<'a> {
             }
             let Some(levels) = levels else { return false };
             let level = |chosen: &Chosen| {
-                levels.iter().position(|level| level.binary_search(&chosen.at).is_ok())
+                let found = levels.binary_search_by_key(&chosen.at, |&(at, _)| at).ok()?;
+                Some(usize::from(levels[found].1))
             };
             if equals.iter().all(|chosen| level(chosen) == level(&equals[0])) {
                 continue;
             }
-            let mut latest = vec![None; levels.len()];
+            let mut latest = [None; levels::COUNT];
             for chosen in &*equals {
                 let Some(level) = level(chosen) else { return false };
                 if latest[level].replace(name(chosen)).is_some_and(|last| last >= name(chosen)) {
@@ -237,8 +222,14 @@ impl<'a> Window<'a> {
         (is_flow_mid(flow) && self.treats_flow_mid_apart(track))
             || self.is_instant()
             || (self.overlaps(time, duration)
-                && (self.resolution_ps == 0
-                    || row.visible(time, duration, flow, self.resolution_ps, flows)))
+                && match (self.resolution_ps, flow) {
+                    (0, _) => true,
+                    (resolution, None) => row.visible(time, duration, resolution),
+                    (resolution, Some(flow)) => {
+                        let state = flows.entry(flow.id()).or_default();
+                        row.visible_in_flow(time, duration, flow.entry(), resolution, state)
+                    }
+                })
     }
 }
 
@@ -271,19 +262,4 @@ fn numbered(tracks: &[Track], mut events: Vec<Vec<Chosen>>) -> Vec<Vec<Chosen>> 
         }
     }
     events
-}
-
-impl TraceIndex {
-    /// The zoom levels down to `deepest`, computed when first asked for. Who asks for more than the
-    /// first view of a trace will ask again: then all are computed.
-    pub(super) fn levels(&self, deepest: usize) -> Arc<Levels> {
-        let mut kept = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(levels) = kept.as_ref().filter(|levels| levels.deepest >= deepest) {
-            return Arc::clone(levels);
-        }
-        let deepest = if kept.is_some() { levels::COUNT - 1 } else { deepest };
-        let levels = Arc::new(Levels::compute(&self.tracks, deepest));
-        *kept = Some(Arc::clone(&levels));
-        levels
-    }
 }

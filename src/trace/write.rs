@@ -23,6 +23,9 @@ use std::sync::Arc;
 /// How many events one task writes.
 const EVENTS_PER_TASK: usize = 1 << 10;
 
+/// Room for an event, in bytes: most are shorter, and memory that is not used costs nothing.
+const BYTES_PER_EVENT: usize = 192;
+
 /// XProf's page shows no more counters than this.
 const MOST_COUNTERS: usize = 10_000_000;
 
@@ -52,7 +55,8 @@ impl Output<'_> {
 /// Writes the answer for hosts in order.
 pub fn write_json(hosts: &[HostPart<'_>], options: &TraceOptions) -> Vec<u8> {
     let events: usize = hosts.iter().flat_map(|host| &host.selection.events).map(Vec::len).sum();
-    let mut output = Output { text: Vec::with_capacity(events * 128 + 4096), sink: None };
+    let mut output =
+        Output { text: Vec::with_capacity(events * BYTES_PER_EVENT + 4096), sink: None };
     // Text that is kept cannot fail.
     let _ = write_all(hosts, options, &mut output);
     output.text
@@ -279,7 +283,7 @@ fn flush(
 }
 
 fn write_complete_events(row: &Row<'_>, numbers: &FrameNumbers) -> Vec<u8> {
-    let mut out = Vec::with_capacity(row.events.len() * 128);
+    let mut out = Vec::with_capacity(row.events.len() * BYTES_PER_EVENT);
     for (place, &chosen) in row.events.iter().enumerate() {
         if place > 0 {
             out.push(b',');
