@@ -2,7 +2,7 @@
 //!
 //! [`Space::parse`] walks the whole file once, accepts exactly the files that XProf accepts, and
 //! keeps an index: planes, lines, the position and the three numbers of each event, and the metadata
-//! tables. Stats are decoded when they are looked at. An event costs 16 to 20 bytes beside the file.
+//! tables. Stats are decoded when they are looked at. An event costs 13 to 20 bytes beside the file.
 
 mod columns;
 mod event;
