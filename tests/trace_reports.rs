@@ -192,6 +192,25 @@ fn the_older_protobuf_form_leaves_hidden_lines_out() {
     assert!(holds(b"python") && !holds(b"hidden") && !holds(b"counters_0"));
 }
 
+#[test]
+fn counters_come_after_asynchronous_events_of_their_name_in_the_older_protobuf_form() {
+    let counter = Event::new("copy", 1_000_000, 5_000_000).with("x", Value::Int(3));
+    let lines = [
+        (7, "_counters_", vec![counter]),
+        (8, "Async XLA Ops", vec![asynchronous(1_000_000, flow(6, 2))]),
+    ];
+    let timeline = timeline(profile("/device:TPU:0", &lines));
+    let body = xprof_rs::trace::answer_legacy_protobuf(timeline, "h").unwrap();
+    let body = zstd::decode_all(body.as_slice()).unwrap();
+    let mut reader = xprof_rs::wire::Reader::new(&body);
+    let mut rows = Vec::new();
+    while let Some((field, _)) = reader.next_field().unwrap() {
+        rows.extend([2, 3].contains(&field).then_some(field));
+    }
+    // One row, of asynchronous events: the counter in it has no duration and comes last.
+    assert_eq!(rows, [3]);
+}
+
 /// XProf finds the zoom levels of all events before it answers; here a window finds its own.
 #[test]
 fn windows_asked_at_once_after_the_first_view_are_those_asked_alone() {

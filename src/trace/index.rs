@@ -641,9 +641,9 @@ fn look_at(
             frames::of_event(&event, plane_facts, &mut found.frames);
         }
         let timestamp = event.timestamp_ps() as u64;
-        let duration = event.duration_ps() as u64;
-        let spanned = if form == Form::Older && is_counter_line { 0 } else { duration };
-        found.span.expand(timestamp, timestamp.wrapping_add(spanned));
+        let has_duration = form == Form::Streaming || !is_counter_line;
+        let duration = if has_duration { event.duration_ps() as u64 } else { 0 };
+        found.span.expand(timestamp, timestamp.wrapping_add(duration));
         let facts = if reads_stats { Facts::of(&event, plane_facts) } else { Facts::default() };
         let is_async = facts.flow.is_some() && facts.is_async;
         let is_counter = !is_async && kind != Kind::Row;

@@ -147,7 +147,10 @@ fn series<'a>(field: u32, events: &[(&Row<'a>, Chosen)], strings: &mut Strings<'
                     put_unless_zero(&mut about, 2, strings.intern(category));
                 }
             }
-            put_unless_zero(&mut about, 3, u64::from(facts.group_id.unwrap_or(0) as u32));
+            // Counters can stand among asynchronous events of their name.
+            let is_counter = matches!(row.track.place, Place::Counter(_));
+            let group_id = facts.group_id.filter(|_| !is_counter).unwrap_or(0);
+            put_unless_zero(&mut about, 3, u64::from(group_id as u32));
             if row.part.selection.arguments != Arguments::None {
                 put_unless_zero(&mut about, 4, serial.into());
             }
