@@ -7,6 +7,7 @@ use lexopt::prelude::{Long, Short, Value};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// What the words ask for.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ enum Mode {
 
 /// Runs the program on its arguments (without the program's name).
 pub fn run(words: Vec<OsString>) -> ExitCode {
+    // As in Python: a file that may not grow further is an error of the write, not the end.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     match parse(words) {
         Ok(Mode::Serve(config)) => server::serve(config),
         Ok(Mode::Command(words)) => cli::run(words),
@@ -103,9 +106,7 @@ fn set(config: &mut Config, flag: &str, parser: &mut lexopt::Parser) -> Result<(
         }
         "enable_tab_name_label" => config.enable_tab_name_label = boolean(flag, parser)?,
         "access_log" => config.access_log = boolean(flag, parser)?,
-        "grpc_port" => {
-            port(flag, &text(flag, parser)?)?;
-        }
+        "grpc_port" => config.grpc_port = port(flag, &text(flag, parser)?)?,
         "worker_service_address" | "max_concurrent_worker_requests" => {
             text(flag, parser)?;
         }

@@ -258,3 +258,155 @@ fn t5_14_patterns_are_pythons_and_searches_end() {
     let output = run(&scratch, &["list_xplane_events", text(&path), pattern]);
     assert!(matches!(code(&output), 0 | 1));
 }
+
+#[test]
+fn matchers_of_kernels_are_only_looked_at_where_an_event_is() {
+    let scratch = Scratch::new("cli-matchers");
+    let kernels = scratch.write("kernels/h.xplane.pb", &long_profile("kernel", 10));
+    let nothing = scratch.write("nothing/h.xplane.pb", b"");
+    let ask = |path: &Path, matchers: &str| {
+        let matchers = format!("--trace_matchers={matchers}");
+        let output = run(&scratch, &["get_kernel_stats", text(path), &matchers]);
+        (code(&output), stdout(&output).to_owned())
+    };
+    for (matchers, message) in [
+        ("(1,2)", "first argument must be string or compiled pattern"),
+        ("5", "'int' object is not iterable"),
+        ("[[1]]", "unhashable type: 'list'"),
+        ("[b'k']", "cannot use a bytes pattern on a string-like object"),
+        ("b'k'", "first argument must be string or compiled pattern"),
+        ("['a{4294967295}']", "the repetition number is too large"),
+    ] {
+        let (code, answer) = ask(&nothing, matchers);
+        assert_eq!(code, 0, "{matchers}: {answer}");
+        assert!(answer.contains("No kernel stats found for session"), "{matchers}: {answer}");
+        let (code, answer) = ask(&kernels, matchers);
+        assert_eq!(code, 1, "{matchers}: {answer}");
+        assert!(answer.contains(&format!("kernel stats: {message}")), "{matchers}: {answer}");
+    }
+    // What comes behind a matcher that matches is not looked at, and keys are what a dict gives.
+    for matchers in ["['kern', 1]", "{'k': 1}", "['(', 'nel']"] {
+        let (code, answer) = ask(&kernels, matchers);
+        assert_eq!(code, 0, "{matchers}: {answer}");
+        assert!(answer.contains("\"kernel_name\": \"kernel\""), "{matchers}: {answer}");
+    }
+}
+
+#[test]
+fn a_server_whose_two_ports_are_one_is_refused() {
+    let scratch = Scratch::new("cli-ports");
+    scratch.write("logs/run/h.xplane.pb", b"");
+    let logdir = format!("--logdir={}", text(&scratch.path().join("logs")));
+    for ports in [["--port=8791", "--grpc_port=8791"].as_slice(), &["--port=50051"]] {
+        for first in [&["server"][..], &[]] {
+            let words = [first, &[&*logdir], ports].concat();
+            let output = run(&scratch, &words);
+            assert_eq!((code(&output), stdout(&output)), (2, ""), "{words:?}");
+            assert!(stderr(&output).contains("(--grpc_port) must be different."), "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn a_named_pipe_is_no_profile_and_nothing_waits_for_it() {
+    let scratch = Scratch::new("cli-pipe");
+    let pipe = scratch.path().join("run/h.xplane.pb");
+    std::fs::create_dir_all(scratch.path().join("run")).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let session = scratch.path().join("run");
+    for (command, expected) in [
+        ("get_overview", 3),
+        ("get_xspace_proto", 3),
+        ("list_xplane_events", 3),
+        ("get_kernel_utilization", 3),
+        ("get_memory_profile", 0),
+        ("report", 3),
+    ] {
+        let output = run(&scratch, &[command, text(&session)]);
+        assert_eq!(code(&output), expected, "{command}: {}", stderr(&output));
+        assert!(stderr(&output).contains("h.xplane.pb"), "{command}: {}", stderr(&output));
+        assert!(stderr(&output).contains("is a named pipe"), "{command}: {}", stderr(&output));
+    }
+    // Named itself: XProf finds no file there, and says nothing.
+    let output = run(&scratch, &["list_xplane_events", text(&pipe)]);
+    assert_eq!(code(&output), 0);
+    assert!(stderr(&output).contains("neither a file nor a directory"), "{}", stderr(&output));
+    let logdir = format!("--logdir={}", text(scratch.path()));
+    let output = run(&scratch, &["upload_trace", text(&pipe), &logdir]);
+    assert_eq!(code(&output), 3, "{}", stdout(&output));
+}
+
+#[test]
+fn a_link_to_nowhere_is_an_error_and_not_a_host_less() {
+    let scratch = Scratch::new("cli-dangling");
+    std::fs::create_dir_all(scratch.path().join("run")).unwrap();
+    std::os::unix::fs::symlink("/nonexistent/x", scratch.path().join("run/h.xplane.pb")).unwrap();
+    let session = scratch.path().join("run");
+    let answer = |command: &str| {
+        let output = run(&scratch, &[command, text(&session)]);
+        assert!(stderr(&output).contains("No such file or directory"), "{}", stderr(&output));
+        (code(&output), stdout(&output).to_owned())
+    };
+    let (code, text) = answer("get_overview");
+    assert!(code == 3 && text.contains("No overview data returned for the session"), "{text}");
+    let (code, text) = answer("get_hlo_stats");
+    assert!(code == 1 && text.contains("Unexpected data type returned"), "{text}");
+    let (code, text) = answer("get_kernel_utilization");
+    assert!(code == 3 && text.contains("[Errno 2] No such file or directory"), "{text}");
+    assert_eq!(answer("report").0, 3);
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_an_error_of_the_write() {
+    let scratch = Scratch::new("cli-file-size");
+    let profile = scratch.write("h.xplane.pb", &long_profile("kernel", 100_000));
+    let binary = env!("CARGO_BIN_EXE_xprof-rs");
+    let line = format!(
+        "ulimit -f 1; exec {binary} get_xspace_proto {} --output_path={}",
+        text(&profile),
+        text(&scratch.path().join("out.pb"))
+    );
+    let output = Command::new("bash").args(["-c", &line]).output().unwrap();
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert!(stdout(&output).contains("[Errno 27] File too large"), "{}", stdout(&output));
+}
+
+/// What bash offers for a line, the cursor being at its end.
+fn offered(scratch: &Scratch, line: &[&str]) -> Vec<String> {
+    let binary = env!("CARGO_BIN_EXE_xprof-rs");
+    let words = line.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+    let script = format!(
+        "source <({binary} completions bash); COMP_WORDS=({words}); COMP_CWORD={}; _xprof_rs; \
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        line.len() - 1
+    );
+    let output = Command::new("bash")
+        .args(["--norc", "-c", &script])
+        .current_dir(scratch.path())
+        .output()
+        .unwrap();
+    assert_eq!(stderr(&output), "");
+    stdout(&output).split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_commands_flags_and_values() {
+    let scratch = Scratch::new("cli-completion");
+    let offered = |line: &[&str]| offered(&scratch, line);
+    assert_eq!(offered(&["xprof-rs", "get_ov"]), ["get_overview"]);
+    assert!(offered(&["xprof-rs", ""]).len() > 30);
+    assert!(offered(&["xprof-rs", "--"]).contains(&"--logdir".to_owned()));
+    assert_eq!(offered(&["xprof-rs", "get_hosts", "--by"]), ["--bypass_cache"]);
+    assert_eq!(offered(&["xprof-rs", "get-hosts", "--by"]), ["--bypass_cache"]);
+    let formats = ["chrome", "perfetto", "csv"];
+    assert_eq!(offered(&["xprof-rs", "export", "--format", ""]), formats);
+    assert_eq!(offered(&["xprof-rs", "export", "x", "--format", "="]), formats);
+    assert_eq!(offered(&["xprof-rs", "export", "--format", "=", "p"]), ["perfetto"]);
+    let views = offered(&["xprof-rs", "get_hlo_op_profile", "run", "--view", ""]);
+    assert_eq!(views, ["grouped", "category", "summary", "flat", "tree"]);
+    assert_eq!(offered(&["xprof-rs", "get_hlo_stats", "--sort-by", "f"]), ["flops"]);
+    assert_eq!(offered(&["xprof-rs", "completions", ""]), ["bash", "zsh", "fish"]);
+    assert_eq!(offered(&["xprof-rs", "help", "upl"]), ["upload_trace"]);
+    // Files are the shell's own business.
+    assert!(offered(&["xprof-rs", "get_hosts", ""]).is_empty());
+}

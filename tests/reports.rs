@@ -246,6 +246,20 @@ fn t3_17_riegeli_is_read() {
 }
 
 #[test]
+fn a_named_pipe_in_a_run_holds_no_worker() {
+    let dir = Scratch::new("named_pipe");
+    dir.write("plugins/profile/run1/a.xplane.pb", &Profile::gpu().bytes());
+    let pipe = dir.path().join("plugins/profile/run1/b.xplane.pb");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let server = Server::on(dir.path());
+    let of_host = |host: &str| server.get(&format!("/data?run=run1&tag=kernel_stats&host={host}"));
+    assert_eq!(of_host("a").status, 200);
+    let answer = of_host("b");
+    assert!(answer.status >= 400, "{}", answer.body);
+    assert!(answer.reason.contains("run1/b.xplane.pb: is a named pipe"), "{}", answer.reason);
+}
+
+#[test]
 fn t3_20_small_ones() {
     let dir = Scratch::new("t3_20");
     let profile = Profile::gpu().bytes();

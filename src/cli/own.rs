@@ -83,7 +83,11 @@ pub static OWN: &[OwnCommand] = &[
             flag("hide-capture-profile-button", "", "no capture button in the interface"),
             flag("enable-tab-name-label", "", "label in the interface's browser tab"),
             flag("access-log", "", "one JSON line for each request on stderr"),
-            flag("grpc-port", "N", "taken for XProf's sake, without effect"),
+            flag(
+                "grpc-port",
+                "N",
+                "taken for XProf's sake; only not to be that of --port (default 50051)",
+            ),
             flag("worker-service-address", "A", "the same: there are no worker processes"),
             flag("max-concurrent-worker-requests", "N", "the same"),
             HELP,
@@ -131,8 +135,8 @@ pub static OWN: &[OwnCommand] = &[
             flag(
                 "format",
                 "FORMAT",
-                "chrome: the JSON of trace_viewer@, for chrome://tracing, ui.perfetto.dev, \
-                 speedscope; perfetto: Perfetto's own format (times in nanoseconds); csv: a row \
+                "chrome, perfetto or csv: the JSON of trace_viewer@, for chrome://tracing, \
+                 ui.perfetto.dev, speedscope; Perfetto's own format (times in nanoseconds); a row \
                  for each event (times in picoseconds)",
             ),
             HOST,

@@ -4,7 +4,9 @@
 //! files are found at any depth, and all files of a directory belong to the session.
 
 use super::error::{Raised, os_error_text};
+use super::output;
 use super::value::{Value, bytes_of_text, text_of_bytes};
+use crate::session::is_pipe;
 use crate::store::{self, Bytes, STDIN};
 use std::ffi::OsString;
 use std::fs;
@@ -139,8 +141,24 @@ pub fn read_profile(path: &str) -> Result<Bytes, Raised> {
     if path == STDIN {
         return store::read_stdin().map_err(|error| Raised::Path(error.to_string()));
     }
+    refuse_pipe(path)?;
     let bytes = fs::read(native(path)).map_err(|error| Raised::Path(os_error_text(&error, path)));
     bytes.map(Bytes::from_vec)
+}
+
+/// An error, as Python's `shutil` has it, where the path is a named pipe, which might never end.
+pub fn refuse_pipe(path: &str) -> Result<(), Raised> {
+    if is_pipe(&native(path)) {
+        return Err(Raised::Path(format!("`{path}` is a named pipe")));
+    }
+    Ok(())
+}
+
+/// What is there and is no profile, and that there is another way. The answer is XProf's.
+fn note_no_file(path: &str) {
+    output::note(&format!(
+        "{path}: neither a file nor a directory; the name of a profile on stdin is {STDIN}"
+    ));
 }
 
 /// The profiles of a session.
@@ -194,6 +212,7 @@ fn directory_of_path(session: &str) -> Option<String> {
         return Some(normal(if parent.is_empty() { "/" } else { parent }));
     }
     if !metadata.is_dir() {
+        note_no_file(session);
         return None;
     }
     Some(last_run(&join(&path, "plugins/profile")).unwrap_or(path))
@@ -252,7 +271,11 @@ pub fn event_sources(source: &str, logdir: Option<&str>) -> Result<Vec<String>, 
         return Err(Raised::Path(text));
     }
     if !path.is_dir() {
-        return Ok(if path.is_file() { vec![source.to_owned()] } else { Vec::new() });
+        if path.is_file() {
+            return Ok(vec![source.to_owned()]);
+        }
+        note_no_file(source);
+        return Ok(Vec::new());
     }
     let mut paths = texts(&profiles_below(&native(&normal(source)), false));
     if paths.is_empty() {

@@ -32,6 +32,8 @@ pub struct Config {
     pub host: String,
     /// TCP port; 0 lets the system choose.
     pub port: u16,
+    /// The port of XProf's worker, which there is none of; only checked.
+    pub grpc_port: u16,
     /// `srcPathPrefix` of `/config`.
     pub src_prefix: Option<String>,
     /// `hideCaptureProfileButton` of `/config`.
@@ -48,6 +50,7 @@ impl Default for Config {
             logdir: None,
             host: "127.0.0.1".to_owned(),
             port: 8791,
+            grpc_port: 50051,
             src_prefix: None,
             hide_capture_profile_button: false,
             enable_tab_name_label: false,

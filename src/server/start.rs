@@ -23,6 +23,14 @@ pub fn serve(config: Config) -> ExitCode {
         }
     };
     let config = &app.config;
+    if config.port == config.grpc_port {
+        // As XProf, so that what starts here starts there too.
+        eprintln!(
+            "xprof-rs: The main server port (--port) and the gRPC port (--grpc_port) must be \
+             different."
+        );
+        return ExitCode::from(EXIT_USAGE);
+    }
     let listener = match listen(&config.host, config.port) {
         Ok(listener) => listener,
         Err(error) => {

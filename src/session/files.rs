@@ -118,20 +118,23 @@ impl Session {
         let fence = Fence::open();
         let host_file = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let fingerprint = Fingerprint::of(&fs::metadata(path).ok()?);
-            Some(HostFile {
+            // One that is not there is an error when it is read, not a host less.
+            let gone = Fingerprint { mtime_ns: 0, size: 0, inode: 0, device: 0 };
+            let fingerprint =
+                fs::metadata(path).map_or(gone, |metadata| Fingerprint::of(&metadata));
+            HostFile {
                 host: name.trim_end_matches(".pb").trim_end_matches(".xplane").to_owned(),
                 path: path.clone(),
                 label: format!("{run}/{name}"),
                 format: ProfileFormat::Protobuf,
                 fingerprint,
                 fence: fence.clone(),
-            })
+            }
         };
         Self {
             run: run.to_owned(),
             dir: dir.to_owned(),
-            hosts: files.iter().filter_map(host_file).collect(),
+            hosts: files.iter().map(host_file).collect(),
             nameless: None,
             fence: fence.clone(),
         }

@@ -10,7 +10,7 @@ mod files;
 mod log_dir;
 mod side_files;
 
-pub use fence::{Fence, Outside};
+pub use fence::{Fence, Outside, is_pipe};
 pub use files::{Fingerprint, HostFile, ProfileFormat, Session};
 pub use log_dir::{LogDir, OpenError, RunError, RunMap, Selector};
 pub use side_files::{write_side_file, xplane_file_states};

@@ -25,7 +25,7 @@ pub const EVENTS_PER_TASK: usize = 32 * 1024;
 const NAMING_STATS: [&str; 4] = ["msg", "message", "annotation", "label"];
 
 /// A failure inside of a command: XProf wraps most of them, and lets some through.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Failed {
     /// To be wrapped.
     Inside(String),

@@ -7,7 +7,7 @@ use super::event_query::{
 };
 use crate::cli::arguments::{sort_largest_first, whole_number};
 use crate::cli::error::Raised;
-use crate::cli::python_re::PythonRegex;
+use crate::cli::python_re::{PatternError, PythonRegex};
 use crate::cli::statistics::stdev;
 use crate::cli::unicode::is_digit_text;
 use crate::cli::value::Value;
@@ -45,17 +45,14 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
 fn answer(call: &Call, parameter: &str, source: &Value) -> Result<Value, Failed> {
     let mut kernels = Kernels {
         wanted: Some(call.get("kernel_name")).filter(Value::is_true).map(|name| name.to_text()),
-        matchers: matchers(&call.get("trace_matchers"))?,
+        matchers: matchers(&call.get("trace_matchers")),
         with_summary: call.get("include_summary").is_true(),
         ..Kernels::default()
     };
     for_each_space_of(call, parameter, |space| {
-        kernels.add_space(space);
+        kernels.add_space(space)?;
         Ok(true)
     })?;
-    if let Some(text) = kernels.failure {
-        return Err(Failed::Inside(text));
-    }
     let format = call.get("output_format").to_text();
     if kernels.records.is_empty() {
         return Ok(kernels.nothing_found(source, &format));
@@ -135,12 +132,10 @@ struct Kernels {
     /// Start and end, nanoseconds.
     intervals: Vec<(i128, i128)>,
     step_durations_us: Vec<f64>,
-    /// A search that was given up.
-    failure: Option<String>,
 }
 
 impl Kernels {
-    fn add_space(&mut self, space: &Space) {
+    fn add_space(&mut self, space: &Space) -> Result<(), Failed> {
         for plane in space.planes().filter(|plane| plane_name(*plane).starts_with("/device:")) {
             let is_tpu = plane_name(plane).to_uppercase().contains("TPU");
             for line in plane.lines() {
@@ -151,13 +146,14 @@ impl Kernels {
                         self.step_durations_us.extend(line.events().map(|event| micros(&event)));
                     }
                 } else if is_tpu || !has_one_of(&OTHER_LINES) {
-                    self.add_line(plane, line);
+                    self.add_line(plane, line)?;
                 }
             }
         }
+        Ok(())
     }
 
-    fn add_line(&mut self, plane: Plane<'_>, line: Line<'_>) {
+    fn add_line(&mut self, plane: Plane<'_>, line: Line<'_>) -> Result<(), Failed> {
         let names = Names::new(plane, &Filter::Bytes);
         let stats = plane.stat_metadata();
         let has_op_names = stats.iter(plane.space()).any(|entry| entry.name() == "tf_op_name");
@@ -165,22 +161,24 @@ impl Kernels {
         let mut by_id: HashMap<i64, Option<usize>, FixedState> = HashMap::default();
         for event in line.events() {
             let id = event.metadata_id();
-            let known = by_id.get(&id).copied();
-            let place = known.unwrap_or_else(|| {
-                let metadata_name = names.of_metadata(id);
-                let op_name =
-                    if has_op_names { stat_text(plane, &event, &["tf_op_name"]) } else { None };
-                let is_fixed = !has_op_names && !is_digit_text(&metadata_name);
-                let name = match op_name {
-                    Some(name) => Cow::Owned(name),
-                    None => names.of_event(&event),
-                };
-                let place = self.place(&name);
-                if is_fixed {
-                    by_id.insert(id, place);
+            let place = match by_id.get(&id) {
+                Some(&place) => place,
+                None => {
+                    let metadata_name = names.of_metadata(id);
+                    let op_name =
+                        if has_op_names { stat_text(plane, &event, &["tf_op_name"]) } else { None };
+                    let is_fixed = !has_op_names && !is_digit_text(&metadata_name);
+                    let name = match op_name {
+                        Some(name) => Cow::Owned(name),
+                        None => names.of_event(&event),
+                    };
+                    let place = self.place(&name)?;
+                    if is_fixed {
+                        by_id.insert(id, place);
+                    }
+                    place
                 }
-                place
-            });
+            };
             let Some(place) = place else { continue };
             let record = &mut self.records[place];
             record.total_us += micros(&event);
@@ -190,32 +188,33 @@ impl Kernels {
                 self.intervals.push((start, start + nanos(&event) as i128));
             }
         }
+        Ok(())
     }
 
     /// The place of a name that counts.
-    fn place(&mut self, name: &str) -> Option<usize> {
+    fn place(&mut self, name: &str) -> Result<Option<usize>, Failed> {
         if self.wanted.as_ref().is_some_and(|wanted| wanted != name) {
-            return None;
+            return Ok(None);
         }
         if let Some(matchers) = &self.matchers {
             let mut is_wanted = false;
             for matcher in matchers {
-                match matcher.matches(name) {
-                    Ok(found) => is_wanted |= found,
-                    Err(text) => self.failure = Some(text),
+                is_wanted = matcher.matches(name)?;
+                if is_wanted {
+                    break;
                 }
             }
             if !is_wanted {
-                return None;
+                return Ok(None);
             }
         }
         if let Some(&place) = self.places.get(name) {
-            return Some(place);
+            return Ok(Some(place));
         }
         let place = self.records.len();
         self.records.push(Record { name: name.to_owned(), total_us: 0.0, count: 0 });
         self.places.insert(name.to_owned(), place);
-        Some(place)
+        Ok(Some(place))
     }
 
     fn sorted_records(&mut self) -> Result<Vec<Record>, Failed> {
@@ -300,42 +299,58 @@ fn union_ns(intervals: &mut [(i128, i128)]) -> i128 {
     current.map_or(total, |(first, last)| total + last - first)
 }
 
-/// A pattern, or text to be contained.
-struct Matcher {
-    regex: Option<PythonRegex>,
-    text: String,
+/// One of the matchers, which Python looks at only where an event has to be matched.
+enum Matcher {
+    /// A pattern, or text to be contained.
+    Text(Option<Box<PythonRegex>>, String),
+    /// What cannot be used.
+    Fails(Failed),
 }
 
 impl Matcher {
-    fn matches(&self, name: &str) -> Result<bool, String> {
-        let found = self.regex.as_ref().map(|regex| regex.search(name)).transpose()?;
-        Ok(found == Some(true) || name.contains(&self.text))
+    fn new(value: Value) -> Self {
+        let Value::Str(text) = value else {
+            // A pattern of bytes can be read, and then not be used.
+            let used = Filter::new(&value).and_then(|filter| filter.search(""));
+            return Self::Fails(used.err().unwrap_or_else(|| Failed::Inside(String::new())));
+        };
+        match PythonRegex::new(&text) {
+            Ok(regex) => Self::Text(Some(Box::new(regex)), text),
+            Err(PatternError::Syntax(_)) => Self::Text(None, text),
+            Err(PatternError::Limit(message)) => Self::Fails(Failed::Inside(message.to_owned())),
+            Err(PatternError::Value(message)) => {
+                Self::Fails(Failed::Through(Raised::Value(message.to_owned())))
+            }
+        }
+    }
+
+    fn matches(&self, name: &str) -> Result<bool, Failed> {
+        match self {
+            Self::Text(regex, text) => {
+                let found = regex.as_ref().map(|regex| regex.search(name)).transpose();
+                Ok(found.map_err(Failed::Inside)? == Some(true) || name.contains(text))
+            }
+            Self::Fails(failed) => Err(failed.clone()),
+        }
     }
 }
 
-fn matchers(value: &Value) -> Result<Option<Vec<Matcher>>, Failed> {
+/// What Python goes through when it goes through a value.
+fn matchers(value: &Value) -> Option<Vec<Matcher>> {
     if !value.is_true() {
-        return Ok(None);
+        return None;
     }
-    let texts: Vec<String> = match value {
-        // Python goes through the characters of a text.
-        Value::Str(text) => text.chars().map(String::from).collect(),
-        Value::List(items) | Value::Tuple(items) | Value::Set(items) => items
-            .iter()
-            .map(|item| match item {
-                Value::Str(text) => Ok(text.clone()),
-                _ => Err(Failed::Inside(
-                    "first argument must be string or compiled pattern".to_owned(),
-                )),
-            })
-            .collect::<Result<_, _>>()?,
+    let items: Vec<Value> = match value {
+        Value::Str(text) => text.chars().map(Value::text).collect(),
+        Value::Bytes(bytes) => bytes.iter().map(|&byte| Value::int(byte)).collect(),
+        Value::List(items) | Value::Tuple(items) | Value::Set(items) => items.clone(),
+        Value::Dict(items) => items.iter().map(|(key, _)| key.clone()).collect(),
         other => {
-            let type_name = other.type_name();
-            return Err(Failed::Inside(format!("'{type_name}' object is not iterable")));
+            let text = format!("'{}' object is not iterable", other.type_name());
+            return Some(vec![Matcher::Fails(Failed::Inside(text))]);
         }
     };
-    let matcher = |text: String| Matcher { regex: PythonRegex::new(&text).ok(), text };
-    Ok(Some(texts.into_iter().map(matcher).collect()))
+    Some(items.into_iter().map(Matcher::new).collect())
 }
 
 fn markdown(records: &[Record], wanted: Option<&str>) -> String {

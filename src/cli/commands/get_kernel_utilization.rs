@@ -1,16 +1,19 @@
 //! `get_kernel_utilization`: how well kernels used their TPU, from hardware counters.
 
 use super::Call;
-use crate::cli::error::Raised;
+use crate::cli::error::{Raised, os_error_text};
 use crate::cli::session::{self, native};
 use crate::cli::tool_data::{ToolData, is_host_named};
-use crate::cli::value::Value;
+use crate::cli::value::{Value, text_of_bytes};
 use crate::render::python_json::{self, Value as Json};
 use crate::session::Session;
 use crate::store::Bytes;
 use crate::tools;
 use crate::xplane::Space;
 use num_bigint::BigInt;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// Runs the command.
@@ -77,6 +80,12 @@ fn of_path(path: &str, options: &[(&str, &str)]) -> Result<String, Raised> {
     } else {
         vec![native(path)]
     };
+    for file in &files {
+        let name = text_of_bytes(file.as_os_str().as_bytes());
+        session::refuse_pipe(&name)?;
+        let opened = File::open(file).and_then(|mut file| file.read(&mut [0]));
+        opened.map_err(|error| Raised::Path(os_error_text(&error, &name)))?;
+    }
     let directory = files[0].parent().unwrap_or(Path::new("/"));
     let data = ToolData::of_files(path, Session::of_files(path, directory, &files));
     let is_taken = data.paths_name_hosts();

@@ -132,6 +132,7 @@ fn copy(source: &str, target: &str) -> Result<(), Raised> {
         let (source, target) = (path_repr(source), path_repr(target));
         return Err(Raised::Path(format!("{source} and {target} are the same file")));
     }
+    session::refuse_pipe(source)?;
     if from.is_dir() {
         let error = std::io::Error::from_raw_os_error(21);
         return Err(Raised::Path(os_error_text(&error, source)));
