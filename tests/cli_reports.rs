@@ -410,3 +410,24 @@ fn bash_completes_commands_flags_and_values() {
     // Files are the shell's own business.
     assert!(offered(&["xprof-rs", "get_hosts", ""]).is_empty());
 }
+
+#[test]
+fn planes_that_an_answer_does_not_need_are_not_read() {
+    let scratch = Scratch::new("cli-planes");
+    // Modules, and a host whose only event is cut off.
+    let (mut line, mut host) = (Vec::new(), Vec::new());
+    write::bytes_field(&mut line, 4, &[0x08]);
+    write::bytes_field(&mut host, 2, b"/host:CPU");
+    write::bytes_field(&mut host, 3, &line);
+    let mut profile = Profile::with_modules(&[(5, "jit_f")]).bytes();
+    write::bytes_field(&mut profile, 1, &host);
+    let path = scratch.write("run/h.xplane.pb", &profile);
+    let ask = |command: &str| run(&scratch, &[command, text(&path)]);
+    assert!(stdout(&ask("list_hlo_modules")).contains("jit_f(5)"));
+    assert!(stdout(&ask("get_kernel_stats")).contains("No kernel stats found"));
+    assert!(stdout(&ask("get_kernel_utilization")).contains("\"devices\": []"));
+    assert!(stdout(&ask("get_device_information")).contains("device_type"));
+    // Others do need it.
+    assert_eq!(code(&ask("list_xplane_events")), 4);
+    assert_eq!(code(&ask("get_overview")), 3);
+}

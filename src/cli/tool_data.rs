@@ -6,12 +6,13 @@ use super::error::Raised;
 use super::output;
 use super::session::{self, native};
 use super::value::Value;
+use crate::hlo::is_program_plane;
 pub use crate::render::python_float::round;
 use crate::render::python_json::{self, Value as Json};
 use crate::render::python_json_indent::Writer;
 use crate::session::Session;
 use crate::tools::{self, Answer, Profiles, Request, ToolError};
-use crate::xplane::Space;
+use crate::xplane::{Space, Wanted};
 use std::cell::RefCell;
 use std::path::PathBuf;
 
@@ -31,6 +32,10 @@ pub fn is_host_named(space: &Space, name: &str) -> bool {
     name.is_empty() || space.hostnames().next().is_none_or(|host| name.contains(host))
 }
 
+fn tells_of_ops(name: &[u8], names: &[&[u8]]) -> bool {
+    is_program_plane(name, names) || names.iter().any(|name| name.starts_with(b"/device:"))
+}
+
 impl ToolData {
     /// The session that a call's `session_id` names.
     pub fn open(call: &Call) -> Result<Self, Raised> {
@@ -40,6 +45,24 @@ impl ToolData {
     /// The session that an id names.
     pub fn of_session(call: &Call, id: &Value) -> Result<Self, Raised> {
         Ok(Self::of_files(&id.to_text(), find_session(id, call.logdir.as_deref())?))
+    }
+
+    /// The session that an id names, for an answer that needs only planes with wanted names.
+    pub fn of_planes(call: &Call, id: &Value, wanted: Wanted) -> Result<Self, Raised> {
+        Ok(Self::of_session(call, id)?.only_planes(wanted))
+    }
+
+    /// The same session, of whose profiles only some planes are read.
+    pub fn only_planes(self, wanted: Wanted) -> Self {
+        Self { profiles: Profiles::of_planes(wanted), ..self }
+    }
+
+    /// The session of a call, for an answer about what devices did: without a device such answers do
+    /// not depend on what hosts did, which is then not read. (Of several hosts all are read: one may
+    /// have what another lacks.)
+    pub fn open_for_ops(call: &Call) -> Result<Self, Raised> {
+        let data = Self::open(call)?;
+        Ok(if data.session.hosts.len() == 1 { data.only_planes(tells_of_ops) } else { data })
     }
 
     /// A session whose profiles can all be read; reasons are collected.

@@ -23,5 +23,5 @@ pub use module::{
 };
 pub use modules::{ModuleCosts, ModuleInstruction, Modules};
 pub use opcode::Opcode;
-pub use programs::{Program, Programs, has_hlo_proto_stat};
+pub use programs::{Program, Programs, has_hlo_proto_stat, is_program_plane};
 pub use shape::Shape;

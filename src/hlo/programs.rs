@@ -41,6 +41,11 @@ impl Program {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Programs(BTreeMap<u64, Program>);
 
+/// Whether a plane of this name can hold programs.
+pub fn is_program_plane(name: &[u8], _: &[&[u8]]) -> bool {
+    name == METADATA_PLANE.as_bytes()
+}
+
 impl Programs {
     /// The programs of one host.
     pub fn of_space(space: &Space) -> Self {

@@ -10,7 +10,7 @@ use crate::store::{self, Bytes, Cache, Cached};
 use crate::timeline::Timeline;
 use crate::trace::TraceIndex;
 use crate::wire::riegeli;
-use crate::xplane::{self, ParseError, Space};
+use crate::xplane::{self, ParseError, Space, Wanted};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -107,6 +107,8 @@ pub struct Profiles {
     new_op_stats: Cache<(FileKey, Parts), OpStats>,
     /// What is odd about files that were read all the same.
     remarks: Mutex<HashMap<FileKey, String>>,
+    /// The planes that are read; `None`: all.
+    wanted: Option<Wanted>,
 }
 
 impl Default for Profiles {
@@ -128,7 +130,13 @@ impl Profiles {
             op_stats: Cache::new(budget / 4),
             new_op_stats: Cache::new(budget / 4),
             remarks: Mutex::default(),
+            wanted: None,
         }
+    }
+
+    /// Reads only some planes, for one answer that needs no others.
+    pub fn of_planes(wanted: Wanted) -> Self {
+        Self { wanted: Some(wanted), ..Self::default() }
     }
 
     /// The profile of a host as its file has it.
@@ -263,7 +271,7 @@ impl Profiles {
             ProfileFormat::Protobuf => bytes,
             ProfileFormat::Riegeli => self.join_records(key, file, &bytes),
         };
-        Space::parse(bytes).map_err(|error| ProfileError {
+        Space::parse_planes(bytes, self.wanted).map_err(|error| ProfileError {
             file: file.label.clone(),
             cause: ProfileCause::Malformed(error),
         })

@@ -20,4 +20,4 @@ pub use index::{Line, Plane, Space, Span};
 pub use merge::merge;
 pub use metadata::{EventMetadata, EventMetadataTable, StatMetadata, StatMetadataTable};
 pub use offsets::Offsets;
-pub use parse::ParseError;
+pub use parse::{ParseError, Wanted};

@@ -43,10 +43,19 @@ impl std::error::Error for ParseError {}
 
 type Parsed<T> = Result<T, ParseError>;
 
+/// Whether a plane of this name is wanted; the names of all planes come with it.
+pub type Wanted = fn(&[u8], &[&[u8]]) -> bool;
+
 impl Space {
     /// Reads the index of a profile, checking all of it.
-    #[allow(clippy::needless_pass_by_value)] // The space keeps the bytes: they are handed over.
     pub fn parse(bytes: Bytes) -> Parsed<Self> {
+        Self::parse_planes(bytes, None)
+    }
+
+    /// The same with only the planes whose names are wanted. The others are not there, and nothing in
+    /// them is checked: for answers that do not need them.
+    #[allow(clippy::needless_pass_by_value)] // The space keeps the bytes: they are handed over.
+    pub fn parse_planes(bytes: Bytes, wanted: Option<Wanted>) -> Parsed<Self> {
         let mut space = Self {
             bytes: bytes.clone(),
             joined: Vec::new(),
@@ -72,6 +81,11 @@ impl Space {
                 }
                 _ => {}
             }
+        }
+        if let Some(wanted) = wanted {
+            let names = planes.iter().map(plane_name).collect::<Parsed<Vec<_>>>()?;
+            let mut of_planes = names.iter();
+            planes.retain(|_| of_planes.next().is_some_and(|name| wanted(name, &names)));
         }
         let parsed: Parsed<Vec<_>> =
             planes.par_iter().map(|plane| parse_plane(plane, &bytes)).collect();
@@ -199,6 +213,18 @@ struct PlaneParts {
 struct MapEntry {
     key: i64,
     values: Vec<Span>,
+}
+
+/// The name of a plane; that which comes last counts.
+fn plane_name<'a>(message: &Message<'a>) -> Parsed<&'a [u8]> {
+    let mut name: &[u8] = b"";
+    let mut reader = message.reader();
+    while let Some(field) = message.next(&mut reader)? {
+        if let (2, Value::Bytes(bytes, _)) = field {
+            name = bytes;
+        }
+    }
+    Ok(name)
 }
 
 fn parse_plane(message: &Message<'_>, file: &[u8]) -> Parsed<PlaneParts> {

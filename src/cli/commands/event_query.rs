@@ -13,13 +13,21 @@ use crate::cli::session;
 use crate::cli::unicode::is_digit_text;
 use crate::cli::value::Value;
 use crate::store::Bytes;
-use crate::xplane::{Event, Plane, Space, StatValue};
+use crate::xplane::{Event, Plane, Space, StatValue, Wanted};
 use std::borrow::Cow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Events that are looked at as one task.
 pub const EVENTS_PER_TASK: usize = 32 * 1024;
+
+/// What the names of devices begin with.
+pub const DEVICE_PREFIX: &str = "/device:";
+
+/// Whether this is the name of a device.
+pub fn is_device_plane(name: &[u8], _: &[&[u8]]) -> bool {
+    name.starts_with(DEVICE_PREFIX.as_bytes())
+}
 
 /// Stats that name an event better than a number does.
 const NAMING_STATS: [&str; 4] = ["msg", "message", "annotation", "label"];
@@ -106,19 +114,20 @@ pub fn for_each_space(
     call: &Call,
     visit: impl FnMut(&Space) -> Result<bool, Failed>,
 ) -> Result<(), Failed> {
-    for_each_space_of(call, "session_id", visit)
+    for_each_space_of(call, "session_id", None, visit)
 }
 
-/// The same with another name for the session's parameter.
+/// The same with another name for the session's parameter, and only some planes of the profiles.
 pub fn for_each_space_of(
     call: &Call,
     parameter: &str,
+    wanted: Option<Wanted>,
     mut visit: impl FnMut(&Space) -> Result<bool, Failed>,
 ) -> Result<(), Failed> {
     let source = match call.get(parameter) {
         Value::Str(source) => source,
         Value::Bytes(bytes) => {
-            visit(&parse(Bytes::from_vec(bytes), "the given bytes")?)?;
+            visit(&parse(Bytes::from_vec(bytes), wanted, "the given bytes")?)?;
             return Ok(());
         }
         other => {
@@ -127,15 +136,15 @@ pub fn for_each_space_of(
         }
     };
     for path in session::event_sources(&source, call.logdir.as_deref())? {
-        if !visit(&parse(session::read_profile(&path)?, &path)?)? {
+        if !visit(&parse(session::read_profile(&path)?, wanted, &path)?)? {
             break;
         }
     }
     Ok(())
 }
 
-fn parse(bytes: Bytes, path: &str) -> Result<Space, Failed> {
-    Space::parse(bytes).map_err(|error| {
+fn parse(bytes: Bytes, wanted: Option<Wanted>, path: &str) -> Result<Space, Failed> {
+    Space::parse_planes(bytes, wanted).map_err(|error| {
         // The answer is XProf's, which does not say why.
         output::note(&format!("{path}: {error}"));
         Failed::Through(Raised::Value("Failed to parse XSpace protobuf data".to_owned()))

@@ -1,7 +1,9 @@
 //! `get_avg_step_time`: the mean duration of the modules that devices ran.
 
 use super::Call;
-use super::event_query::{Failed, Filter, Names, for_each_space_of, line_name, plane_name};
+use super::event_query::{
+    DEVICE_PREFIX, Failed, Filter, Names, for_each_space_of, is_device_plane, line_name, plane_name,
+};
 use crate::cli::error::Raised;
 use crate::cli::tool_data;
 use crate::cli::value::Value;
@@ -48,8 +50,8 @@ fn sum(call: &Call) -> Result<(f64, i32), Failed> {
     };
     let all = Filter::new(&Value::text(""))?;
     let (mut sum_ms, mut count) = (0.0, 0_i32);
-    for_each_space_of(call, "source", |space| {
-        for plane in space.planes().filter(|plane| plane_name(*plane).starts_with("/device:")) {
+    for_each_space_of(call, "source", Some(is_device_plane), |space| {
+        for plane in space.planes().filter(|plane| plane_name(*plane).starts_with(DEVICE_PREFIX)) {
             let names = Names::new(plane, &all);
             let is_module = |name: &str| name.to_uppercase().contains("XLA MODULES");
             for line in plane.lines().filter(|line| is_module(line_name(*line))) {

@@ -5,6 +5,7 @@ use super::hlo_modules::{is_positive, python_error};
 use crate::cli::error::Raised;
 use crate::cli::tool_data::ToolData;
 use crate::cli::value::Value;
+use crate::hlo::is_program_plane;
 
 /// The session that XProf's clients take for a symbol; files know none.
 const SYMBOL_SESSION: &str = "xsymbol";
@@ -52,7 +53,7 @@ fn failed(raised: Raised) -> Result<Raised, Raised> {
 }
 
 fn fetch(call: &Call, session: &Value, is_symbol: bool) -> Result<Option<String>, Raised> {
-    let data = ToolData::of_session(call, session)?;
+    let data = ToolData::of_planes(call, session, is_program_plane)?;
     let named = call.get("module_name");
     let module = if named.is_true() {
         Some(named.to_text())

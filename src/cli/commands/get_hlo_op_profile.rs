@@ -54,7 +54,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     let view = view(&call.get("view"))?;
     let sort_by = sort_by(&call.get("sort_by"))?;
     let session = call.get("session_id").to_text();
-    let profile = ToolData::open(call)?.fetch_json("op_profile", &[]);
+    let profile = ToolData::open_for_ops(call)?.fetch_json("op_profile", &[]);
     let profile = profile.ok_or_else(|| {
         Raised::Path(format!("No HLO op_profile found in trace for session {session}."))
     })?;

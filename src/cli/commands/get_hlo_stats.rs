@@ -14,7 +14,7 @@ const EXPRESSION_NAME_CHARS: usize = 80;
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
     let session = call.get("session_id").to_text();
-    let client = ToolData::open(call).map_err(|raised| {
+    let client = ToolData::open_for_ops(call).map_err(|raised| {
         let (kind, text) = match raised {
             Raised::Path(text) => ("FileNotFoundError", text),
             Raised::Value(text) => ("ValueError", text),

@@ -3,7 +3,8 @@
 
 use super::Call;
 use super::event_query::{
-    Failed, Filter, Names, for_each_space_of, line_name, plane_name, start_ns, stat_text,
+    DEVICE_PREFIX, Failed, Filter, Names, for_each_space_of, is_device_plane, line_name,
+    plane_name, start_ns, stat_text,
 };
 use crate::cli::arguments::{sort_largest_first, whole_number};
 use crate::cli::error::Raised;
@@ -49,7 +50,7 @@ fn answer(call: &Call, parameter: &str, source: &Value) -> Result<Value, Failed>
         with_summary: call.get("include_summary").is_true(),
         ..Kernels::default()
     };
-    for_each_space_of(call, parameter, |space| {
+    for_each_space_of(call, parameter, Some(is_device_plane), |space| {
         kernels.add_space(space)?;
         Ok(true)
     })?;
@@ -136,7 +137,7 @@ struct Kernels {
 
 impl Kernels {
     fn add_space(&mut self, space: &Space) -> Result<(), Failed> {
-        for plane in space.planes().filter(|plane| plane_name(*plane).starts_with("/device:")) {
+        for plane in space.planes().filter(|plane| plane_name(*plane).starts_with(DEVICE_PREFIX)) {
             let is_tpu = plane_name(plane).to_uppercase().contains("TPU");
             for line in plane.lines() {
                 let name = line_name(line).to_uppercase();

@@ -10,6 +10,7 @@ use crate::session::Session;
 use crate::store::Bytes;
 use crate::tools;
 use crate::xplane::Space;
+use crate::xplane::schema::TPU_PLANE_PREFIX;
 use num_bigint::BigInt;
 use std::fs::File;
 use std::io::Read as _;
@@ -65,6 +66,11 @@ fn options(call: &Call) -> Vec<(&'static str, String)> {
     options
 }
 
+/// Without a TPU nothing of a profile matters.
+fn is_beside_a_tpu(_: &[u8], names: &[&[u8]]) -> bool {
+    names.iter().any(|name| name.starts_with(TPU_PLANE_PREFIX.as_bytes()))
+}
+
 /// A file, or all profiles below a directory.
 fn of_path(path: &str, options: &[(&str, &str)]) -> Result<String, Raised> {
     let quoted = Value::text(path).repr();
@@ -87,7 +93,8 @@ fn of_path(path: &str, options: &[(&str, &str)]) -> Result<String, Raised> {
         opened.map_err(|error| Raised::Path(os_error_text(&error, &name)))?;
     }
     let directory = files[0].parent().unwrap_or(Path::new("/"));
-    let data = ToolData::of_files(path, Session::of_files(path, directory, &files));
+    let session = Session::of_files(path, directory, &files);
+    let data = ToolData::of_files(path, session).only_planes(is_beside_a_tpu);
     let is_taken = data.paths_name_hosts();
     let answer = if is_taken { data.fetch("kernel_utilization", options) } else { None };
     answer.ok_or_else(|| {

@@ -6,6 +6,7 @@ use crate::cli::arguments::{incomparable, kept, sort_largest_first};
 use crate::cli::error::Raised;
 use crate::cli::tool_data::{self, ToolData};
 use crate::cli::value::Value;
+use crate::hlo::is_program_plane;
 use crate::render::number::six_digits;
 use crate::render::python_json::Value as Json;
 use crate::render::python_json_indent::Writer;
@@ -47,7 +48,7 @@ impl Module {
 
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
-    let data = ToolData::open(call)?;
+    let data = ToolData::of_planes(call, &call.get("session_id"), is_program_plane)?;
     let options = Options {
         min_size: call.get("min_size_mib"),
         is_aggregated: call.get("aggregate_instructions").is_true(),

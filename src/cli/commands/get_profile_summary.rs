@@ -14,7 +14,7 @@ const PS_PER_S: f64 = 1e12;
 
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
-    let data = ToolData::open(call)?;
+    let data = ToolData::open_for_ops(call)?;
     let session = &data.name;
     let Some(profile) = data.fetch_json("op_profile", &[]) else {
         return Err(Raised::Path(format!(

@@ -19,7 +19,7 @@ const OPAQUE: &str = "CustomCall (opaque)";
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
     let session = call.get("session_id");
-    let Some(tables) = ToolData::open(call)?.fetch_json("roofline_model", &[]) else {
+    let Some(tables) = ToolData::open_for_ops(call)?.fetch_json("roofline_model", &[]) else {
         let message = format!("No roofline model data found for session {}.", session.repr());
         return Ok(no_data(&message, None));
     };

@@ -5,6 +5,7 @@ use crate::cli::arguments::incomparable;
 use crate::cli::error::Raised;
 use crate::cli::tool_data::ToolData;
 use crate::cli::value::Value;
+use crate::hlo::is_program_plane;
 use std::borrow::Cow;
 
 /// The modules of a session; there is at least one.
@@ -32,7 +33,7 @@ impl From<Raised> for NoText {
 impl HloModules {
     /// The modules of the session that a call names; `None` where it has none.
     pub fn open(call: &Call) -> Result<Option<Self>, Raised> {
-        let data = ToolData::open(call)?;
+        let data = ToolData::of_planes(call, &call.get("session_id"), is_program_plane)?;
         let names = data.module_names();
         Ok((!names.is_empty()).then_some(Self { data, names }))
     }
