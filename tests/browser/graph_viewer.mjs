@@ -1,4 +1,5 @@
-// Opens the page of a graph with no other host to reach: it is drawn, says where its nodes come from, pans and zooms.
+// Opens the page of a graph with no other host to reach: it is drawn, says where its nodes come from under the mouse, pans and
+// zooms, and asks no other host for anything.
 //
 //     node graph_viewer.mjs BINARY LOGDIR
 //
@@ -35,6 +36,25 @@ try {
   assert(titles.every((title) => !/^\d+$/.test(title)), 'no node says its number');
   console.log(`${module}: ${nodes} nodes are drawn`);
 
+  // What the browser shows beside the mouse is the text of the innermost title around what is under it.
+  const hoverText = (part) =>
+    part.evaluate((element) => {
+      const box = element.getBoundingClientRect();
+      const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+      let under = document.elementFromPoint(x, y);
+      while (under && !under.querySelector(':scope > title')) under = under.parentElement;
+      return { x, y, text: under?.querySelector(':scope > title').textContent };
+    });
+  const node = page.locator('#graph svg g.node').nth(titles.findIndex((title) => title !== ''));
+  assert(titles.some((title) => title !== ''), 'some node says where it comes from');
+  const over = await hoverText(node);
+  assert.equal(over.text, await node.locator(':scope > title').textContent());
+  await page.mouse.move(over.x, over.y);
+  assert.equal(await node.evaluate((element) => getComputedStyle(element).outlineStyle), 'solid', 'it stands out');
+  const edges = await page.locator('#graph svg g.edge > title').allTextContents();
+  assert(edges.some((title) => / -> /.test(title)), 'edges say what they join');
+  console.log(`under the mouse: ${over.text.split('\n')[0]}`);
+
   const view = async () => (await page.locator('#graph svg').getAttribute('viewBox')).split(' ').map(Number);
   const whole = await view();
   await page.mouse.move(600, 450);
@@ -51,6 +71,7 @@ try {
   console.log('it zooms, pans and fits');
 
   assert.deepEqual(errors, []);
+  assert.deepEqual(answers.foreign, [], 'no other host is asked');
   const wrong = answers.filter(({ status, path }) => status >= 400 && path !== '/favicon.ico');
   assert.deepEqual(wrong, [], 'our routes answer without an error');
 } finally {

@@ -77,10 +77,11 @@ export function startBrowser() {
 
 /**
  * Lets a page talk to our server only and keeps what our routes answered.
- * Foreign hosts (Google's charts and fonts) are refused at once, as on a machine without internet.
+ * Foreign hosts (Google's charts and fonts) are refused at once, as on a machine without internet; `answers.foreign` keeps
+ * what was asked of them.
  */
 export async function watch(page, url) {
-  const answers = [];
+  const answers = Object.assign([], { foreign: [] });
   page.on('response', (response) => {
     if (!response.url().startsWith(url)) return;
     const reason = response.headers()['x-xprof-reason'];
@@ -88,7 +89,10 @@ export async function watch(page, url) {
   });
   await page.route(
     (address) => address.protocol.startsWith('http') && address.origin !== url,
-    (route) => route.abort(),
+    (route) => {
+      answers.foreign.push(route.request().url());
+      return route.abort();
+    },
   );
   return answers;
 }
