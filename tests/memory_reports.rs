@@ -298,6 +298,33 @@ fn broken_modules_say_what_is_wrong() {
 }
 
 #[test]
+fn buffers_that_are_referred_to_and_not_there_are_named() {
+    let buffers = [(1, 20_000)];
+    let (status, body, reason) = view(module("m", &buffers, &[(ALLOC, 1, 0), (FREE, 7, 0)]));
+    assert_eq!(status, 200);
+    assert!(body.contains(r#""peakHeapMib":0.019073486328125"#), "{body}");
+    assert_eq!(
+        reason,
+        "references of the heap trace to buffers that the module does not have: 1, the first to 7"
+    );
+    let mut assignment = Vec::new();
+    write::bytes_field(&mut assignment, 1, &buffer(1, 20_000, 1));
+    let mut allocation = Vec::new();
+    for id in [5, 1, 6] {
+        write::bytes_field(&mut allocation, 9, &numbers(&[(1, id), (3, 100)]));
+    }
+    write::bytes_field(&mut assignment, 3, &allocation);
+    let mut proto = module("m", &buffers, &[(ALLOC, 1, 0)]);
+    write::bytes_field(&mut proto, 3, &assignment);
+    let (status, _, reason) = view(proto);
+    assert_eq!(status, 200);
+    assert_eq!(
+        reason,
+        "references of allocations to buffers that the module does not have: 2, the first to 5"
+    );
+}
+
+#[test]
 fn huge_and_negative_sizes_are_taken_as_they_are() {
     let buffers = [(1, i64::MAX), (2, i64::MIN), (3, -1), (-4, i64::MAX)];
     let events: Vec<Action> = buffers.iter().map(|&(id, _)| (ALLOC, id, 0)).collect();

@@ -34,12 +34,35 @@ pub struct Buffer<'a> {
     shape: Fields<'a>,
 }
 
+/// Buffers that are referred to and are not there: XProf leaves them out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// The id of the first.
+    pub first: i64,
+    /// How many references there are.
+    pub count: usize,
+}
+
+impl Missing {
+    /// Counts a reference.
+    pub fn note(&mut self, id: i64) {
+        if self.count == 0 {
+            self.first = id;
+        }
+        self.count += 1;
+    }
+}
+
 /// The buffers of a module, of all memory spaces.
 #[derive(Debug)]
 pub struct Buffers<'a> {
     assignment: BufferAssignment<'a>,
     all: Vec<Buffer<'a>>,
     by_id: HashMap<i64, u32, RandomState>,
+    /// Places in the file of all buffers, also of those in no allocation.
+    listed: HashMap<i64, u32, RandomState>,
+    /// The buffers that allocations refer to and that are not there.
+    missing: Missing,
     /// Places of the allocations that count.
     allocations: Vec<usize>,
     /// Trace of each allocation of the file.
@@ -59,8 +82,16 @@ impl<'a> Buffers<'a> {
         allocations.sort_unstable();
         let stack_frames = StackFrames::read(assignment.stack_frame_index());
         let traces = vec![None; assignment.allocations.len()];
-        let (all, by_id) = (Vec::new(), HashMap::default());
-        let mut this = Self { assignment, all, by_id, allocations, traces, stack_frames };
+        let mut this = Self {
+            assignment,
+            all: Vec::new(),
+            by_id: HashMap::default(),
+            listed: HashMap::default(),
+            missing: Missing::default(),
+            allocations,
+            traces,
+            stack_frames,
+        };
         this.join()?;
         this.find_shapes()?;
         this.find_traces(&by_index);
@@ -71,16 +102,18 @@ impl<'a> Buffers<'a> {
     /// is in the last.
     fn join(&mut self) -> Result<(), MemoryError> {
         let assignment = &self.assignment;
-        let mut logical_by_id: HashMap<i64, u32, RandomState> = HashMap::default();
-        logical_by_id.reserve(assignment.logical_buffers.len());
+        self.listed.reserve(assignment.logical_buffers.len());
         for (place, buffer) in (0..).zip(&assignment.logical_buffers) {
-            logical_by_id.insert(buffer.id, place);
+            self.listed.insert(buffer.id, place);
         }
         for (place, allocation) in (0..).zip(&assignment.allocations) {
             for assigned in assignment.assigned(allocation) {
                 let id = assigned.logical_buffer_id;
                 // XProf leaves out what is not there.
-                let Some(&logical) = logical_by_id.get(&id) else { continue };
+                let Some(&logical) = self.listed.get(&id) else {
+                    self.missing.note(id);
+                    continue;
+                };
                 let proto = &assignment.logical_buffers[logical as usize];
                 let instruction = assignment.instruction(proto.instruction).ok_or(
                     MemoryError::NoInstruction { buffer: id, instruction: proto.instruction },
@@ -188,6 +221,16 @@ impl<'a> Buffers<'a> {
     /// Place of the buffer with an id, if it is assigned to an allocation.
     pub fn place_of(&self, id: i64) -> Option<usize> {
         self.by_id.get(&id).map(|&place| place as usize)
+    }
+
+    /// Whether a buffer is there, be it in an allocation or not.
+    pub fn is_listed(&self, id: i64) -> bool {
+        self.listed.contains_key(&id)
+    }
+
+    /// The buffers that allocations refer to and that are not there.
+    pub fn missing(&self) -> Missing {
+        self.missing
     }
 
     /// Place in the file of a buffer's allocation.

@@ -1,7 +1,7 @@
 //! The heap over the steps of a program, as XLA's heap simulator saw it (`ProcessHeapSimulatorTrace`).
 
 use super::assignment::Event;
-use super::buffers::Buffers;
+use super::buffers::{Buffers, Missing};
 use super::error::MemoryError;
 
 /// Kinds of events.
@@ -49,6 +49,8 @@ pub struct Heap<'a> {
     shares_with: Vec<u32>,
     /// Places of the buffers that the trace tells of, in its order.
     pub seen: Vec<usize>,
+    /// The buffers that the trace refers to and that are not there.
+    pub missing: Missing,
 }
 
 impl<'a> Heap<'a> {
@@ -159,7 +161,7 @@ impl<'b, 'a> Simulation<'b, 'a> {
         self.heap.bytes.push(self.bytes);
         self.heap.unpadded_bytes.push(self.unpadded_bytes);
         self.heap.instruction_names.push(event.instruction_name);
-        let Some(place) = self.buffers.place_of(event.buffer_id) else { return Ok(()) };
+        let Some(place) = self.place_of(event.buffer_id) else { return Ok(()) };
         if !std::mem::replace(&mut self.is_seen[place], true) {
             self.heap.seen.push(place);
             self.allocations_seen[self.buffers.allocation_place(place)] = true;
@@ -173,13 +175,22 @@ impl<'b, 'a> Simulation<'b, 'a> {
             }
             FREE => self.free(place)?,
             SHARE_WITH => {
-                if let Some(other) = self.buffers.place_of(event.share_with_id) {
+                if let Some(other) = self.place_of(event.share_with_id) {
                     self.share(place, other)?;
                 }
             }
             kind => return Err(MemoryError::EventKind(kind)),
         }
         Ok(())
+    }
+
+    /// The place of a buffer in an allocation.
+    fn place_of(&mut self, id: i64) -> Option<usize> {
+        let place = self.buffers.place_of(id);
+        if place.is_none() && !self.buffers.is_listed(id) {
+            self.heap.missing.note(id);
+        }
+        place
     }
 
     fn free(&mut self, place: usize) -> Result<(), MemoryError> {

@@ -19,7 +19,7 @@ mod scoped;
 
 pub use assignment::{Allocation, Assigned, BufferAssignment, LogicalBuffer, Trace};
 pub use blocks::{Block, BlockKind, Rectangle, Timeline};
-pub use buffers::{Buffer, Buffers};
+pub use buffers::{Buffer, Buffers, Missing};
 pub use error::MemoryError;
 pub use heap::{Heap, Span};
 pub use instruction::Instruction;

@@ -6,7 +6,7 @@ mod drawing;
 use super::{Answer, Request, ToolError, modules};
 use crate::hlo::InstructionSource;
 use crate::hlo::memory::{
-    Allocation, Block, BlockKind, Buffers, HeapObject, MemoryUsage, SMALL_BUFFER_BYTES,
+    Allocation, Block, BlockKind, Buffers, HeapObject, MemoryUsage, Missing, SMALL_BUFFER_BYTES,
     ScopedAllocation, Timeline,
 };
 use crate::render::protobuf_json::{Defaults, Writer};
@@ -45,7 +45,22 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     }
     let is_empty = buffers.allocations(color).next().is_none();
     let reason = is_empty.then(|| NO_BUFFERS.to_owned());
+    let reason = reason.or_else(|| missing(&usage));
     Ok(Answer { body, content_type: "application/json", reason })
+}
+
+/// What the answer lacks because the module refers to it without having it.
+fn missing(usage: &MemoryUsage<'_, '_>) -> Option<String> {
+    let of = |what: &str, missing: Missing| {
+        let Missing { first, count } = missing;
+        (count > 0).then(|| {
+            format!(
+                "{what} to buffers that the module does not have: {count}, the first to {first}"
+            )
+        })
+    };
+    of("references of allocations", usage.buffers.missing())
+        .or_else(|| of("references of the heap trace", usage.heap.missing))
 }
 
 /// A whole number of 32 bits, as `absl::SimpleAtoi` reads it.
