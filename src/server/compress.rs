@@ -30,6 +30,9 @@ const SMALLEST_COMPRESSED: usize = 256;
 /// same machine or over a fast link.
 const LARGE: usize = 10 << 20;
 
+/// From this size on, in bytes, only speed counts.
+const HUGE: usize = 64 << 20;
+
 /// Below this, in bytes, gzip makes an answer smaller than zstd does.
 const SMALL: usize = 64 << 10;
 
@@ -178,7 +181,11 @@ impl Encoded {
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     // Level 8 of zlib-rs is smaller than its 9, and than that of zlib.
-    let level = if bytes.len() < LARGE { 8 } else { 2 };
+    let level = match bytes.len() {
+        ..LARGE => 8,
+        LARGE..HUGE => 2,
+        HUGE.. => 1,
+    };
     crate::render::gzip::gzip(bytes, level)
 }
 
