@@ -13,14 +13,27 @@ use xprof_rs::wire::write;
 
 /// An instruction of `f32[4]`: name, operation, id, ids of operands, what else it has.
 fn instruction(name: &str, opcode: &str, id: u64, operands: &[u64], more: &[u8]) -> Vec<u8> {
-    let (mut shape, mut layout, mut out) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut shape, mut layout) = (Vec::new(), Vec::new());
     write::varint_field(&mut layout, 1, 0);
     write::varint_field(&mut shape, 2, 11);
     write::varint_field(&mut shape, 3, 4);
     write::bytes_field(&mut shape, 5, &layout);
+    with_shape(&shape, name, opcode, id, operands, more)
+}
+
+/// The same of any shape.
+fn with_shape(
+    shape: &[u8],
+    name: &str,
+    opcode: &str,
+    id: u64,
+    operands: &[u64],
+    more: &[u8],
+) -> Vec<u8> {
+    let mut out = Vec::new();
     write::bytes_field(&mut out, 1, name.as_bytes());
     write::bytes_field(&mut out, 2, opcode.as_bytes());
-    write::bytes_field(&mut out, 3, &shape);
+    write::bytes_field(&mut out, 3, shape);
     write::varint_field(&mut out, 35, id);
     for &operand in operands {
         write::varint_field(&mut out, 36, operand);
@@ -29,19 +42,32 @@ fn instruction(name: &str, opcode: &str, id: u64, operands: &[u64], more: &[u8])
     out
 }
 
-/// An `HloProto` whose only computation is `main`; the last instruction is the root.
+/// An `HloProto` whose only computation is `main`.
 fn proto(instructions: &[Vec<u8>], root: u64, more: &[u8]) -> Vec<u8> {
-    let (mut computation, mut module, mut out) = (Vec::new(), Vec::new(), Vec::new());
-    write::bytes_field(&mut computation, 1, b"main");
+    proto_of(&[computation("main", 1, instructions, root)], 1, more)
+}
+
+/// A computation: name, id, instructions, id of the root.
+fn computation(name: &str, id: u64, instructions: &[Vec<u8>], root: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::bytes_field(&mut out, 1, name.as_bytes());
     for instruction in instructions {
-        write::bytes_field(&mut computation, 2, instruction);
+        write::bytes_field(&mut out, 2, instruction);
     }
-    write::varint_field(&mut computation, 5, 1);
-    write::varint_field(&mut computation, 6, root);
+    write::varint_field(&mut out, 5, id);
+    write::varint_field(&mut out, 6, root);
+    out
+}
+
+/// An `HloProto` of computations, of which a run starts with `entry`.
+fn proto_of(computations: &[Vec<u8>], entry: u64, more: &[u8]) -> Vec<u8> {
+    let (mut module, mut out) = (Vec::new(), Vec::new());
     write::bytes_field(&mut module, 1, b"m");
-    write::bytes_field(&mut module, 3, &computation);
+    for computation in computations {
+        write::bytes_field(&mut module, 3, computation);
+    }
     write::bytes_field(&mut module, 4, &[]);
-    write::varint_field(&mut module, 6, 1);
+    write::varint_field(&mut module, 6, entry);
     module.extend_from_slice(more);
     write::bytes_field(&mut out, 1, &module);
     out
@@ -175,6 +201,113 @@ fn a_module_that_is_cut_cyclic_or_has_gaps_gets_an_error_that_says_which() {
     }
 }
 
+/// An instruction that calls a computation.
+fn call(name: &str, id: u64, operand: u64, called: u64) -> Vec<u8> {
+    let mut calls = Vec::new();
+    write::varint_field(&mut calls, 38, called);
+    instruction(name, "call", id, &[operand], &calls)
+}
+
+#[test]
+fn calls_in_a_circle_or_of_nothing_are_named() {
+    let parameter = |id| instruction(&format!("p{id}"), "parameter", id, &[], &[]);
+    let body = |name: &str, id: u64, called: u64| {
+        let (parameter_id, call_id) = (10 * id, 10 * id + 1);
+        let call = call(&format!("call{id}"), call_id, parameter_id, called);
+        computation(name, id, &[parameter(parameter_id), call], call_id)
+    };
+    for (name, proto, words) in [
+        (
+            "self",
+            proto_of(&[body("a", 1, 1)], 1, &[]),
+            "call1: it calls computation 1, which is its",
+        ),
+        (
+            "circle",
+            proto_of(&[body("a", 1, 2), body("b", 2, 1)], 1, &[]),
+            "call1: it calls computation 2, which is its own or comes after it",
+        ),
+        ("nothing", proto_of(&[body("a", 1, 7)], 1, &[]), "computation 7, which is not there"),
+        ("none", proto_of(&[], 1, &[]), "the entry computation, id 1, is not there"),
+        (
+            "empty",
+            proto_of(&[computation("a", 1, &[], 3)], 1, &[]),
+            "the root of computation a, id 3, is not there",
+        ),
+    ] {
+        let scratch = run_with(&proto, &format!("calls_{name}"));
+        for kind in ["short_txt", "long_txt", "graph", "adj_nodes", "custom_call"] {
+            let answer = ask(&scratch, &[MODULE, ("type", kind), ("node_name", "call1")]);
+            assert_eq!(answer.status, 500, "{name} {kind}");
+            assert!(text(&answer).contains(words), "{name} {kind}: {}", text(&answer));
+        }
+    }
+}
+
+/// A tuple of a tuple and so on, a hundred thousand times.
+fn deep_shape() -> Vec<u8> {
+    // From the inside out, and last bytes first.
+    let mut reversed = vec![11, 0x10];
+    for _ in 0..100_000 {
+        let mut before = vec![0x10, 13, 0x22];
+        let mut length = reversed.len();
+        while length > 0x7f {
+            before.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        before.push(length as u8);
+        reversed.extend(before.iter().rev());
+    }
+    reversed.reverse();
+    reversed
+}
+
+#[test]
+fn a_hundred_thousand_nested_shapes_are_an_error() {
+    let shape = deep_shape();
+    let parameter = with_shape(&shape, "p", "parameter", 1, &[], &[]);
+    let mut program_shape = Vec::new();
+    write::bytes_field(&mut program_shape, 2, &shape);
+    let mut result = Vec::new();
+    write::bytes_field(&mut result, 4, &program_shape);
+    let of_result = proto(&[instruction("p", "parameter", 1, &[], &[])], 1, &result);
+    // A buffer of that parameter in an allocation.
+    let (mut location, mut buffer, mut assigned) = (Vec::new(), Vec::new(), Vec::new());
+    write::varint_field(&mut location, 4, 1);
+    write::varint_field(&mut buffer, 1, 5);
+    write::bytes_field(&mut buffer, 3, &location);
+    write::varint_field(&mut assigned, 1, 5);
+    let (mut allocation, mut assignment) = (Vec::new(), Vec::new());
+    write::bytes_field(&mut allocation, 9, &assigned);
+    write::bytes_field(&mut assignment, 1, &buffer);
+    write::bytes_field(&mut assignment, 3, &allocation);
+    let mut of_parameter = proto(&[parameter], 1, &[]);
+    write::bytes_field(&mut of_parameter, 3, &assignment);
+
+    for (name, proto, words) in [
+        ("parameter", &of_parameter, "instruction p: the shape is not valid"),
+        ("result", &of_result, "the program shape of the module is not valid"),
+    ] {
+        let scratch = run_with(proto, &format!("deep_{name}"));
+        for (kind, words) in [
+            ("short_txt", words),
+            ("graph", words),
+            ("adj_nodes", words),
+            ("custom_call", words),
+            ("pbtxt", "messages and groups nested deeper than 100"),
+        ] {
+            let answer = ask(&scratch, &[MODULE, ("type", kind), ("node_name", "p")]);
+            assert_eq!(answer.status, 500, "{name} {kind}");
+            assert!(text(&answer).contains(words), "{name} {kind}: {}", text(&answer));
+        }
+    }
+    let scratch = run_with(&of_parameter, "deep_memory");
+    let answer =
+        asked::get(scratch.path(), "/data", [("run", "run"), ("tag", "memory_viewer"), MODULE]);
+    let words = "memory of the module: buffer 5: the shape of instruction p is not valid";
+    assert_eq!(asked::Asked::of(&answer).reason, words);
+}
+
 #[test]
 fn frames_are_numbered_in_the_order_of_their_use() {
     let mut index = Vec::new();
@@ -222,4 +355,39 @@ fn frames_are_numbered_in_the_order_of_their_use() {
     );
     assert!(computation.contains("p = f32[4]{0} parameter(0), metadata={stack_frame_id=2}\n"));
     assert!(computation.contains("n = f32[4]{0} negate(p)\n"), "{computation}");
+}
+
+#[test]
+fn deep_stacks_of_many_instructions_take_no_square_of_time() {
+    const DEPTH: u64 = 20_000;
+    let numbers = |fields: &[(u32, u64)]| {
+        let mut out = Vec::new();
+        for &(field, value) in fields {
+            write::varint_field(&mut out, field, value);
+        }
+        out
+    };
+    let (mut index, mut more) = (Vec::new(), Vec::new());
+    write::bytes_field(&mut index, 1, b"a.py");
+    write::bytes_field(&mut index, 2, b"f");
+    write::bytes_field(&mut index, 3, &numbers(&[(1, 1), (2, 1), (3, 7)]));
+    for parent in 0..DEPTH {
+        write::bytes_field(&mut index, 4, &numbers(&[(1, 1), (2, parent)]));
+    }
+    // Two frames in a circle.
+    for parent in [DEPTH + 2, DEPTH + 1] {
+        write::bytes_field(&mut index, 4, &numbers(&[(1, 1), (2, parent)]));
+    }
+    write::bytes_field(&mut more, 17, &index);
+    let instructions: Vec<Vec<u8>> = (1..=DEPTH + 2)
+        .map(|id| {
+            let mut metadata = Vec::new();
+            write::bytes_field(&mut metadata, 7, &numbers(&[(15, id)]));
+            instruction(&format!("p{id}"), "parameter", id, &[], &metadata)
+        })
+        .collect();
+    let scratch = run_with(&proto(&instructions, 1, &more), "deep_stacks");
+    let text = text(&ask(&scratch, &[MODULE, ("type", "short_txt"), ("show_metadata", "true")]));
+    assert!(text.contains(&format!("metadata={{stack_frame_id={DEPTH}}}\n")));
+    assert!(text.contains(&format!("p{} = f32[4]{{0}} parameter(0)\n", DEPTH + 1)));
 }

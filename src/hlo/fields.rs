@@ -12,24 +12,25 @@ pub struct Fields<'a> {
     present: Present,
 }
 
-/// Which fields a message may have: what it surely has not is not looked for.
+/// Which fields a message may have: what it surely has not is not looked for. Numbers up to 127 are
+/// told apart.
 #[derive(Debug, Clone, Copy)]
-pub struct Present(u64);
+pub struct Present([u64; 2]);
 
 impl Present {
     /// No field yet.
-    pub const NONE: Self = Self(0);
+    pub const NONE: Self = Self([0; 2]);
     /// Nothing is known.
-    const ANY: Self = Self(u64::MAX);
+    const ANY: Self = Self([u64::MAX; 2]);
 
     /// Adds a field.
     #[inline]
     pub fn note(&mut self, field: u32) {
-        self.0 |= 1 << (field % 64);
+        self.0[field as usize / 64 % 2] |= 1 << (field % 64);
     }
 
     fn may_have(self, field: u32) -> bool {
-        self.0 & 1 << (field % 64) != 0
+        self.0[field as usize / 64 % 2] & 1 << (field % 64) != 0
     }
 }
 

@@ -1,6 +1,6 @@
 //! What kind of instruction it is, as op statistics show it.
 
-use super::module::{InstructionId, Module, field};
+use super::module::{ComputationId, InstructionId, Module, field};
 use super::opcode::Opcode;
 use super::shape::PrimitiveType;
 
@@ -34,20 +34,35 @@ impl Module<'_> {
         }
     }
 
-    /// Notes which computations are elementwise: called ones stand before those that call them.
-    pub(super) fn note_elementwise(&mut self) {
-        for computation in 0..self.computations().len() {
-            let mut instructions = self.computations()[computation].instructions();
-            let is_elementwise = instructions.all(|id| {
-                self.instruction(id).opcode == Opcode::Parameter || self.is_elementwise(id)
+    /// Which computations have elementwise instructions and parameters only: called ones stand
+    /// before those that call them.
+    fn find_elementwise(&self) -> Vec<bool> {
+        let mut found: Vec<bool> = Vec::with_capacity(self.computations().len());
+        for computation in self.computations() {
+            let is_found = |fused: ComputationId| found[fused.0 as usize];
+            let is_elementwise = computation.instructions().all(|id| {
+                self.instruction(id).opcode == Opcode::Parameter
+                    || self.is_elementwise_if(id, &is_found)
             });
-            self.is_elementwise.push(is_elementwise);
+            found.push(is_elementwise);
         }
+        found
     }
 
     /// Whether each element of the result depends on the elements at its place only
     /// (`IsElementwise`).
     pub fn is_elementwise(&self, id: InstructionId) -> bool {
+        self.is_elementwise_if(id, &|fused| {
+            self.is_elementwise.get_or_init(|| self.find_elementwise())[fused.0 as usize]
+        })
+    }
+
+    /// The same, where it is known which computations are elementwise.
+    fn is_elementwise_if(
+        &self,
+        id: InstructionId,
+        is_computation: &dyn Fn(ComputationId) -> bool,
+    ) -> bool {
         let instruction = self.instruction(id);
         match instruction.opcode {
             Opcode::Constant | Opcode::Rng => true,
@@ -58,10 +73,7 @@ impl Module<'_> {
                 dimensions.is_empty()
                     || is_in_order && dimensions.len() == instruction.shape.dimensions.len()
             }
-            Opcode::Fusion => {
-                let fused = self.first_called(id);
-                fused.is_some_and(|fused| self.is_elementwise[fused.0 as usize])
-            }
+            Opcode::Fusion => self.first_called(id).is_some_and(is_computation),
             Opcode::BitcastConvert => {
                 let bits = |element_type: PrimitiveType| element_type.bits();
                 self.operand(id, 0).is_some_and(|operand| {

@@ -1,5 +1,9 @@
 //! The operations of HLO (XLA's `HloOpcode`).
 
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// How many operands an operation takes where their number is free.
 const FREE: u8 = u8::MAX;
 
@@ -287,7 +291,10 @@ const TABLE: &[Row] = &[
 impl Opcode {
     /// The operation of a name in a module.
     pub fn of_name(name: &[u8]) -> Option<Self> {
-        TABLE.iter().find(|row| row.1.as_bytes() == name).map(|row| row.0)
+        /// Each operation under its name: every instruction of a module is looked up.
+        static BY_NAME: LazyLock<HashMap<&[u8], Opcode, RandomState>> =
+            LazyLock::new(|| TABLE.iter().map(|row| (row.1.as_bytes(), row.0)).collect());
+        BY_NAME.get(name).copied()
     }
 
     /// The name in a module, for example `custom-call`.

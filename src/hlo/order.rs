@@ -51,8 +51,8 @@ fn unused(
 pub fn computation_order(module: &Module<'_>) -> Vec<ComputationId> {
     let count = module.computations().len();
     let mut is_called = vec![false; count];
-    for place in 0..module.instruction_count() as u32 {
-        module.called(InstructionId(place)).for_each(|called| is_called[called.0 as usize] = true);
+    for &caller in module.callers() {
+        module.called(caller).for_each(|called| is_called[called.0 as usize] = true);
     }
     let mut is_seen = vec![false; count];
     let mut order = Vec::with_capacity(count);
@@ -72,25 +72,27 @@ fn embedded(
     is_seen: &mut [bool],
     order: &mut Vec<ComputationId>,
 ) {
-    let mut stack: Vec<(ComputationId, u32)> = Vec::new();
-    let mut push_called = |id: InstructionId, stack: &mut Vec<(ComputationId, u32)>| {
+    // Computations, and those of their callers that were not looked at.
+    let mut stack: Vec<(ComputationId, &[InstructionId])> = Vec::new();
+    let mut push_called = |id: InstructionId, stack: &mut Vec<_>| {
         for called in module.called(id).rev() {
             if !std::mem::replace(&mut is_seen[called.0 as usize], true) {
-                stack.push((called, module.computation(called).first()));
+                stack.push((called, module.callers_in(called)));
             }
         }
     };
-    for id in module.computation(root).instructions() {
-        push_called(id, &mut stack);
-        while let Some((computation, next)) = stack.last_mut() {
-            let place = module.computation(*computation);
-            if *next == place.first() + place.instruction_count() as u32 {
-                order.push(*computation);
-                stack.pop();
-            } else {
-                let id = InstructionId(*next);
-                *next += 1;
-                push_called(id, &mut stack);
+    for &caller in module.callers_in(root) {
+        push_called(caller, &mut stack);
+        while let Some((computation, callers)) = stack.last_mut() {
+            match callers.split_first() {
+                Some((&caller, rest)) => {
+                    *callers = rest;
+                    push_called(caller, &mut stack);
+                }
+                None => {
+                    order.push(*computation);
+                    stack.pop();
+                }
             }
         }
     }

@@ -89,7 +89,9 @@ impl PrimitiveType {
 
     /// Whether a name is that of a type.
     pub fn is_name(name: &str) -> bool {
-        !name.is_empty() && Self::TABLE.iter().any(|row| row.0 == name)
+        /// Bytes of the longest name.
+        const LONGEST: usize = 13;
+        (1..=LONGEST).contains(&name.len()) && Self::TABLE.iter().any(|row| row.0 == name)
     }
 
     /// Bits of an element; 0 where values have no elements.
@@ -482,8 +484,18 @@ pub fn write_separator(place: usize, out: &mut String) {
 
 /// Writes a whole number.
 pub fn push_int(value: i64, out: &mut String) {
-    use std::fmt::Write;
-    let _ = write!(out, "{value}");
+    let mut digits = [b'-'; 20];
+    let (mut at, mut rest) = (digits.len(), value.unsigned_abs());
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    at -= usize::from(value < 0);
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 /// Writes whole numbers with a separator between them.
@@ -518,6 +530,15 @@ mod tests {
         let mut text = String::new();
         shape.write(true, &mut text);
         text
+    }
+
+    #[test]
+    fn whole_numbers_of_any_length() {
+        for value in [0, 7, -1, 10, 123_456, i64::MAX, i64::MIN] {
+            let mut text = String::new();
+            push_int(value, &mut text);
+            assert_eq!(text, value.to_string());
+        }
     }
 
     #[test]

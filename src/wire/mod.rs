@@ -160,9 +160,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn long_tag(&mut self) -> Result<u32, WireError> {
         let start = self.position;
+        // Fields 16 to 2047 have tags of two bytes.
+        if let Some(&[low @ 0x80..=0xff, high @ 1..0x80]) = self.bytes.get(start..start + 2) {
+            self.position += 2;
+            return Ok(u32::from(low & 0x7f) | u32::from(high) << 7);
+        }
         let mut tag: u64 = 0;
         for shift in 0..5 {
             let Some(&byte) = self.bytes.get(self.position) else {

@@ -12,6 +12,8 @@ pub enum ModuleError {
     NoModule,
     /// The module has no program shape.
     NoProgramShape,
+    /// The program shape has a parameter or a result that is no shape.
+    ProgramShape,
     /// The entry computation is not there: its id.
     NoEntry(i64),
     /// A computation without its root: name, id of the root.
@@ -52,6 +54,7 @@ impl fmt::Display for ModuleError {
             Self::Wire(error) => write!(f, "at byte {}: {}", error.offset, error.cause),
             Self::NoModule => f.write_str("there is no HLO module"),
             Self::NoProgramShape => f.write_str("the module has no program shape"),
+            Self::ProgramShape => f.write_str("the program shape of the module is not valid"),
             Self::NoEntry(id) => write!(f, "the entry computation, id {id}, is not there"),
             Self::NoRoot(name, id) => {
                 write!(f, "the root of computation {name}, id {id}, is not there")

@@ -4,19 +4,24 @@
 //! computation, and to computations before their own, so nothing can be cyclic. What names,
 //! orders and connects instructions is read once; attributes stay in the bytes.
 
+mod asynchronous;
 pub(super) mod backend_config;
+mod chunk;
 mod error;
 pub mod field;
 mod names;
+mod places;
 mod read;
 pub(super) mod source;
 
 pub use error::{InstructionFault, ModuleError};
+pub(super) use places::Places;
 pub use source::{FileLocation, Frame, InstructionSource, Metadata, StackFrameIndex};
 
 use super::fields::Fields;
 use super::opcode::Opcode;
 use super::shape::Shape;
+use asynchronous::Wrapped;
 use names::NamePlaces;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -101,22 +106,46 @@ impl Computation<'_> {
     }
 }
 
+/// What a module has beside its name and its computations (`HloModuleProto`). It is read once: a
+/// module may have many computations to look through.
+#[derive(Debug, Default)]
+pub struct ModuleFields<'a> {
+    /// Parameters and result of the entry computation.
+    pub program_shape: Fields<'a>,
+    /// The order of the instructions, where it is known.
+    pub schedule: Option<Fields<'a>>,
+    /// Which results share memory with parameters.
+    pub aliases: Fields<'a>,
+    /// Which parameters give their memory away.
+    pub donors: Fields<'a>,
+    /// What frontends said.
+    pub frontend_attributes: Fields<'a>,
+    stack_frames: Fields<'a>,
+    /// What backends noted of several instructions.
+    backend_configs: Vec<&'a [u8]>,
+}
+
 /// An HLO module.
 #[derive(Debug)]
 pub struct Module<'a> {
     /// The name.
     pub name: Cow<'a, str>,
-    /// All attributes (`HloModuleProto`).
-    pub fields: Fields<'a>,
+    /// What it has beside computations.
+    pub fields: ModuleFields<'a>,
     /// The computation that a run starts with.
     pub entry: ComputationId,
     computations: Vec<Computation<'a>>,
     instructions: Vec<Instruction<'a>>,
     /// Operands, control predecessors and called computations of all instructions.
     links: Vec<u32>,
+    /// The instructions that call computations.
+    callers: Vec<InstructionId>,
+    /// The asynchronous instructions.
+    asynchronous: Vec<InstructionId>,
     by_name: NamePlaces,
     /// Which computations have elementwise instructions and parameters only.
-    pub(super) is_elementwise: Vec<bool>,
+    pub(super) is_elementwise: OnceLock<Vec<bool>>,
+    wrapped: OnceLock<Vec<Wrapped>>,
     stack_frames: OnceLock<StackFrameIndex<'a>>,
 }
 
@@ -139,6 +168,12 @@ impl<'a> Module<'a> {
     /// All instructions, in the order of their places.
     pub fn instructions(&self) -> &[Instruction<'a>] {
         &self.instructions
+    }
+
+    /// The instructions of a computation, in the order of the file.
+    pub fn instructions_of(&self, computation: &Computation<'a>) -> &[Instruction<'a>] {
+        let Range { start, end } = computation.instructions;
+        &self.instructions[start as usize..end as usize]
     }
 
     /// An instruction.
@@ -187,6 +222,18 @@ impl<'a> Module<'a> {
         self.links(&self.instruction(id).called).iter().map(|&place| ComputationId(place))
     }
 
+    /// The instructions that call computations, in the order of their places.
+    pub fn callers(&self) -> &[InstructionId] {
+        &self.callers
+    }
+
+    /// Those of one computation.
+    pub fn callers_in(&self, id: ComputationId) -> &[InstructionId] {
+        let own = &self.computation(id).instructions;
+        let before = |end: u32| self.callers.partition_point(|caller| caller.0 < end);
+        &self.callers[before(own.start)..before(own.end)]
+    }
+
     /// The computation that a fusion fuses, that a call calls, the first of several.
     pub fn first_called(&self, id: InstructionId) -> Option<ComputationId> {
         self.called(id).next()
@@ -194,7 +241,7 @@ impl<'a> Module<'a> {
 
     /// Where instructions come from in the source.
     pub fn stack_frame_index(&self) -> &StackFrameIndex<'a> {
-        self.stack_frames.get_or_init(|| StackFrameIndex::read(self.fields.message(17)))
+        self.stack_frames.get_or_init(|| StackFrameIndex::read(self.fields.stack_frames))
     }
 
     /// What the backend noted as XLA writes it: without the empty lists of queues to wait on that
@@ -206,7 +253,7 @@ impl<'a> Module<'a> {
     /// What the backend noted: mostly a JSON text.
     pub fn backend_config(&self, id: InstructionId) -> &'a [u8] {
         backend_config::find(self.instruction(id).fields, |place| {
-            self.fields.messages(22).nth(place).map(|payload| payload.serialized())
+            self.fields.backend_configs.get(place).copied()
         })
     }
 }

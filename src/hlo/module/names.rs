@@ -21,8 +21,20 @@ impl NamePlaces {
     /// A name that is there twice.
     pub fn of<'n>(count: usize, name_of: impl Fn(u32) -> &'n str + Sync) -> Result<Self, &'n str> {
         let hasher = RandomState::default();
-        let hashed = |place| (hasher.hash_one(name_of(place)) as u32, place);
-        let mut places: Vec<(u32, u32)> = (0..count as u32).into_par_iter().map(hashed).collect();
+        let hashed = |place| (hash_of_name(&hasher, name_of(place)), place);
+        let places = (0..count as u32).into_par_iter().map(hashed).collect();
+        Self::of_hashed(hasher, places, name_of)
+    }
+
+    /// The same where the hashes of the names are known.
+    ///
+    /// # Errors
+    /// A name that is there twice.
+    pub fn of_hashed<'n>(
+        hasher: RandomState,
+        mut places: Vec<(u32, u32)>,
+        name_of: impl Fn(u32) -> &'n str + Sync,
+    ) -> Result<Self, &'n str> {
         places.par_sort_unstable_by(|a, b| {
             a.0.cmp(&b.0).then_with(|| name_of(a.1).cmp(name_of(b.1)))
         });
@@ -37,12 +49,17 @@ impl NamePlaces {
 
     /// The place of a name.
     pub fn find<'n>(&self, name: &str, name_of: impl Fn(u32) -> &'n str) -> Option<u32> {
-        let hash = self.hasher.hash_one(name) as u32;
+        let hash = hash_of_name(&self.hasher, name);
         let found = self.places.binary_search_by(|&(known, place)| {
             known.cmp(&hash).then_with(|| name_of(place).cmp(name))
         });
         found.ok().map(|index| self.places[index].1)
     }
+}
+
+/// The hash under which a name is found.
+pub fn hash_of_name(hasher: &RandomState, name: &str) -> u32 {
+    hasher.hash_one(name) as u32
 }
 
 /// A name as XLA keeps it (`NameUniquer::GetSanitizedName`).

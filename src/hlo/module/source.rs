@@ -157,17 +157,24 @@ impl<'a> StackFrameIndex<'a> {
     pub fn places(&self, innermost: i32) -> Option<Vec<(usize, usize)>> {
         let (mut places, mut id) = (Vec::new(), innermost);
         while id != 0 {
-            let &(location, parent) = at(&self.frames, id)?;
-            let FileLocation { file, function, .. } = *at(&self.locations, location)?;
-            at(&self.files, file)?;
-            at(&self.functions, function)?;
+            let (location, parent) = self.frame(id)?;
             if places.len() == self.frames.len() {
                 return None;
             }
-            places.push((id as usize - 1, location as usize - 1));
+            places.push((id as usize - 1, location));
             id = parent;
         }
         Some(places)
+    }
+
+    /// The place of a frame's location, counted from 0, and the frame around it; `None` where it is
+    /// not there as a whole.
+    pub fn frame(&self, id: i32) -> Option<(usize, i32)> {
+        let &(location, parent) = at(&self.frames, id)?;
+        let FileLocation { file, function, .. } = *at(&self.locations, location)?;
+        at(&self.files, file)?;
+        at(&self.functions, function)?;
+        Some((location as usize - 1, parent))
     }
 }
 

@@ -9,7 +9,16 @@ pub fn write_quoted(bytes: &[u8], out: &mut String) {
 
 /// Writes bytes escaped as absl's `CEscape` does.
 pub fn write_escaped(bytes: &[u8], out: &mut String) {
-    for &byte in bytes {
+    let mut rest = bytes;
+    while let Some(&byte) = rest.first() {
+        let is_plain =
+            |byte: &u8| matches!(byte, 0x20..0x7f) && !matches!(byte, b'"' | b'\'' | b'\\');
+        let plain = rest.iter().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
+        if plain > 0 {
+            out.push_str(std::str::from_utf8(&rest[..plain]).unwrap_or_default());
+            rest = &rest[plain..];
+            continue;
+        }
         match byte {
             b'\n' => out.push_str("\\n"),
             b'\r' => out.push_str("\\r"),
@@ -17,7 +26,6 @@ pub fn write_escaped(bytes: &[u8], out: &mut String) {
             b'"' => out.push_str("\\\""),
             b'\'' => out.push_str("\\'"),
             b'\\' => out.push_str("\\\\"),
-            0x20..0x7f => out.push(char::from(byte)),
             _ => {
                 out.push('\\');
                 for shift in [6, 3, 0] {
@@ -25,6 +33,7 @@ pub fn write_escaped(bytes: &[u8], out: &mut String) {
                 }
             }
         }
+        rest = &rest[1..];
     }
 }
 
@@ -35,24 +44,38 @@ pub fn is_json_dict(text: &str) -> bool {
     if !text.starts_with('{') {
         return false;
     }
-    let (mut depth, mut is_in_string, mut is_escaped) = (0_usize, false, false);
-    for (place, byte) in text.bytes().enumerate() {
+    let bytes = text.as_bytes();
+    let (mut depth, mut place) = (0_usize, 0);
+    while let Some(byte) = bytes.get(place) {
         match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_in_string => is_escaped = true,
-            b'"' => is_in_string = !is_in_string,
-            _ if is_in_string => {}
+            b'"' => match string_bytes(&bytes[place + 1..]) {
+                Some(length) => place += length,
+                None => return false,
+            },
             b'{' => depth += 1,
             b'}' => {
                 depth -= 1;
                 if depth == 0 {
-                    return place + 1 == text.len();
+                    return place + 1 == bytes.len();
                 }
             }
             _ => {}
         }
+        place += 1;
     }
     false
+}
+
+/// Bytes of a JSON string after its first quote, the last quote among them.
+fn string_bytes(bytes: &[u8]) -> Option<usize> {
+    let mut place = 0;
+    loop {
+        place += memchr::memchr2(b'"', b'\\', bytes.get(place..)?)?;
+        if bytes[place] == b'"' {
+            return Some(place + 1);
+        }
+        place += 2;
+    }
 }
 
 #[cfg(test)]
@@ -62,7 +85,7 @@ mod tests {
     #[test]
     fn a_json_object_ends_with_its_brace() {
         assert!(is_json_dict(r#"{"a":"}","b":{"c":"\"}"}}"#));
-        for text in ["", "{", "{}{}", "[]", r#"{"a}"#, "x{}"] {
+        for text in ["", "{", "{}{}", "[]", r#"{"a}"#, "x{}", r#"{"a\"#, r#"{"\"}"#, "{\""] {
             assert!(!is_json_dict(text), "{text}");
         }
     }

@@ -1,12 +1,25 @@
 //! The values of constants (`Literal::PrintWithoutShapeOneline`).
 
+use super::float::write_element;
 use crate::hlo::fields::Fields;
 use crate::hlo::shape::{PrimitiveType, Shape, push_int};
 use crate::wire::{Reader, Value};
+use rayon::prelude::*;
 use std::fmt::Write;
+use std::ops::Range;
 
 /// How deep tuples of values may nest.
 const MAX_DEPTH: u32 = 90;
+
+/// Braces and values that are written for each value: real shapes have few dimensions of one element.
+const MOST_PIECES: u64 = 64;
+/// The same for arrays of few values or none.
+const FEW_PIECES: u64 = 1 << 16;
+
+/// Elements of a dimension that one task writes where there are many.
+const ELEMENTS_PER_TASK: usize = 1 << 10;
+/// From how many elements on a dimension is written by several tasks.
+const MANY_ELEMENTS: i64 = 4 << 10;
 
 /// Field of `LiteralProto` by element type, and how its values lie there.
 fn storage(element_type: PrimitiveType) -> (u32, Storage) {
@@ -67,6 +80,8 @@ fn write_at(literal: Fields<'_>, is_one_line: bool, depth: u32, out: &mut String
             }
             if depth > 0 {
                 write_at(element, is_one_line, depth - 1, out);
+            } else {
+                out.push_str("{...}");
             }
         }
         out.push(line_break);
@@ -80,7 +95,9 @@ fn write_at(literal: Fields<'_>, is_one_line: bool, depth: u32, out: &mut String
     let values = Values::read(literal, shape.element_type);
     let parts = if shape.element_type.is_complex() { 2 } else { 1 };
     // XLA takes no literal with fewer values than its shape has elements.
-    if (values.bits.len() as i64) < shape.element_count().saturating_mul(parts) {
+    let pieces = pieces(&shape.dimensions) / MOST_PIECES;
+    let is_writable = pieces <= FEW_PIECES.max(values.len() as u64);
+    if !is_writable || (values.len() as i64) < shape.element_count().saturating_mul(parts) {
         out.push_str("{...}");
         return;
     }
@@ -88,53 +105,82 @@ fn write_at(literal: Fields<'_>, is_one_line: bool, depth: u32, out: &mut String
     array.write(&mut Vec::new(), out);
 }
 
-/// The bits of the elements of an array, in the order of its layout.
-struct Values {
-    bits: Vec<u64>,
-    element_type: PrimitiveType,
+/// How many braces and elements the text of an array has.
+fn pieces(dimensions: &[i64]) -> u64 {
+    let (mut arrays, mut pieces) = (1_u64, 0_u64);
+    for &size in dimensions {
+        arrays = arrays.saturating_mul(u64::try_from(size).unwrap_or(0));
+        pieces = pieces.saturating_add(arrays);
+    }
+    pieces
 }
 
-impl Values {
-    fn read(literal: Fields<'_>, element_type: PrimitiveType) -> Self {
+/// The bits of the elements of an array, in the order of its layout.
+struct Values<'a> {
+    element_type: PrimitiveType,
+    bits: Bits<'a>,
+}
+
+/// Where bits of elements are.
+enum Bits<'a> {
+    /// Decoded.
+    Decoded(Vec<u64>),
+    /// In the file, as words of so many bytes.
+    Words(&'a [u8], usize),
+    /// In the file, so many bits each.
+    Packed(&'a [u8], u32),
+}
+
+impl<'a> Values<'a> {
+    fn read(literal: Fields<'a>, element_type: PrimitiveType) -> Self {
         let (field, storage) = storage(element_type);
-        let mut bits = Vec::new();
+        let mut decoded = Vec::new();
+        // Mostly all values are in one piece, which stays where it is.
+        let mut only: Option<Bits<'a>> = None;
         let mut reader = Reader::new(literal.serialized());
         while let Ok(Some((number, value))) = reader.next_field() {
             if number != field {
                 continue;
             }
+            if let Some(before) = only.take() {
+                decoded.extend((0..before.len()).map(|place| before.at(place)));
+            }
             match (value, storage) {
-                (Value::Varint(value) | Value::Fixed64(value), _) => bits.push(value),
-                (Value::Fixed32(value), _) => bits.push(u64::from(value)),
+                (Value::Varint(value) | Value::Fixed64(value), _) => decoded.push(value),
+                (Value::Fixed32(value), _) => decoded.push(u64::from(value)),
                 (Value::Bytes(bytes, _), Storage::Varints) => {
                     let mut reader = Reader::new(bytes);
                     while !reader.is_at_end() {
                         let Ok(value) = reader.varint() else { break };
-                        bits.push(value);
+                        decoded.push(value);
                     }
                 }
                 (Value::Bytes(bytes, _), Storage::Words(size)) => {
-                    bits.extend(bytes.chunks_exact(size).map(|word| {
-                        let bytes = word.iter().rev();
-                        bytes.fold(0, |value, &byte| value << 8 | u64::from(byte))
-                    }));
+                    only = Some(Bits::Words(bytes, size));
                 }
                 (Value::Bytes(bytes, _), Storage::Packed(width)) => {
-                    for byte in bytes {
-                        let places = (0..8).step_by(width as usize);
-                        bits.extend(
-                            places.map(|shift| u64::from(byte >> shift) & ((1 << width) - 1)),
-                        );
-                    }
+                    only = Some(Bits::Packed(bytes, width));
                 }
                 (Value::Group, _) => {}
             }
         }
-        Self { bits, element_type }
+        let bits = match only {
+            Some(only) if decoded.is_empty() => only,
+            only => {
+                let last = only.iter().flat_map(|only| (0..only.len()).map(|place| only.at(place)));
+                decoded.extend(last);
+                Bits::Decoded(decoded)
+            }
+        };
+        Self { element_type, bits }
+    }
+
+    fn len(&self) -> usize {
+        self.bits.len()
     }
 
     fn bits(&self, place: usize) -> u64 {
-        self.bits.get(place).copied().unwrap_or(0)
+        if place < self.len() { self.bits.at(place) } else { 0 }
     }
 
     fn write(&self, place: usize, is_in_array: bool, out: &mut String) {
@@ -167,9 +213,35 @@ impl Values {
     }
 }
 
+impl Bits<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Decoded(bits) => bits.len(),
+            Self::Words(bytes, size) => bytes.len() / size,
+            Self::Packed(bytes, width) => bytes.len() * (8 / *width as usize),
+        }
+    }
+
+    /// The bits at a place that there is.
+    fn at(&self, place: usize) -> u64 {
+        match self {
+            Self::Decoded(bits) => bits[place],
+            Self::Words(bytes, size) => {
+                let bytes = bytes[place * size..][..*size].iter().rev();
+                bytes.fold(0, |value, &byte| value << 8 | u64::from(byte))
+            }
+            Self::Packed(bytes, width) => {
+                let in_byte = 8 / *width as usize;
+                let shift = (place % in_byte) as u32 * width;
+                u64::from(bytes[place / in_byte] >> shift) & ((1 << width) - 1)
+            }
+        }
+    }
+}
+
 /// An array and where its elements are.
 struct Array<'s> {
-    values: Values,
+    values: Values<'s>,
     shape: &'s Shape,
     /// Whether rows follow one another on one line.
     is_one_line: bool,
@@ -222,179 +294,83 @@ impl Array<'_> {
         if !has_places || size > 0 {
             out.extend(inside);
         }
-        // No more elements than there are values, whatever the shape says.
-        let most = size.min(self.values.bits.len() as i64);
-        for place in 0..most {
-            if place > 0 {
-                out.push(',');
-                out.push(if is_innermost { ' ' } else { line_break });
+        let write = |places: Range<i64>, index: &mut Vec<i64>, out: &mut String| {
+            for place in places {
+                if place > 0 {
+                    out.push(',');
+                    out.push(if is_innermost { ' ' } else { line_break });
+                }
+                index.push(place);
+                self.write(index, out);
+                index.pop();
             }
-            index.push(place);
-            self.write(index, out);
-            index.pop();
+        };
+        if size < MANY_ELEMENTS {
+            write(0..size, index, out);
+        } else {
+            let tasks = (0..size as usize).into_par_iter().step_by(ELEMENTS_PER_TASK);
+            let texts = tasks.map(|start| {
+                let (mut index, mut text) = (index.clone(), String::new());
+                let end = size.min((start + ELEMENTS_PER_TASK) as i64);
+                write(start as i64..end, &mut index, &mut text);
+                text
+            });
+            out.extend(texts.collect::<Vec<String>>());
         }
         out.extend(inside);
         out.push('}');
     }
 }
 
-/// A float of few bits: bits of exponent and mantissa, bias, and what its largest codes mean.
-struct SmallFloat {
-    exponent_bits: u32,
-    mantissa_bits: u32,
-    bias: i32,
-    specials: Specials,
-}
-
-#[derive(PartialEq)]
-enum Specials {
-    /// Infinities and NaNs in the largest exponent, as IEEE 754 has them.
-    Ieee,
-    /// NaN with all bits set, no infinity.
-    NanOnly,
-    /// NaN in place of the negative zero.
-    NanIsNegativeZero,
-    /// None at all.
-    None,
-}
-
-impl SmallFloat {
-    fn of(element_type: PrimitiveType) -> Option<Self> {
-        let format = |exponent_bits, mantissa_bits, bias, specials| {
-            Some(Self { exponent_bits, mantissa_bits, bias, specials })
-        };
-        match element_type.0 {
-            10 => format(5, 10, 15, Specials::Ieee),
-            16 => format(8, 7, 127, Specials::Ieee),
-            19 => format(5, 2, 15, Specials::Ieee),
-            20 => format(4, 3, 7, Specials::NanOnly),
-            23 => format(4, 3, 11, Specials::NanIsNegativeZero),
-            24 => format(5, 2, 16, Specials::NanIsNegativeZero),
-            25 => format(4, 3, 8, Specials::NanIsNegativeZero),
-            28 => format(4, 3, 7, Specials::Ieee),
-            29 => format(3, 4, 3, Specials::Ieee),
-            32 => format(2, 1, 1, Specials::None),
-            35 => format(3, 2, 3, Specials::None),
-            36 => format(2, 3, 1, Specials::None),
-            _ => None,
-        }
-    }
-
-    fn value(&self, bits: u64) -> f64 {
-        let width = self.exponent_bits + self.mantissa_bits;
-        let mantissa = bits & ((1 << self.mantissa_bits) - 1);
-        let largest = (1 << self.exponent_bits) - 1;
-        let exponent = bits >> self.mantissa_bits & largest;
-        let is_negative = bits >> width & 1 == 1;
-        let sign = if is_negative { -1.0 } else { 1.0 };
-        let is_all_set = exponent == largest && mantissa + 1 == 1 << self.mantissa_bits;
-        let is_nan = match self.specials {
-            Specials::Ieee => exponent == largest && mantissa != 0,
-            Specials::NanOnly => is_all_set,
-            Specials::NanIsNegativeZero => is_negative && exponent == 0 && mantissa == 0,
-            Specials::None => false,
-        };
-        if is_nan {
-            return f64::NAN.copysign(sign);
-        }
-        if self.specials == Specials::Ieee && exponent == largest {
-            return f64::INFINITY.copysign(sign);
-        }
-        let one = f64::from(1_u32 << self.mantissa_bits);
-        let (fraction, exponent) = match exponent {
-            0 => (mantissa as f64 / one, 1),
-            _ => (1.0 + mantissa as f64 / one, exponent as i32),
-        };
-        sign * fraction * f64::from(exponent - self.bias).exp2()
-    }
-}
-
-/// Writes a double with 15 digits where these tell it from its neighbours, else with 17
-/// (protobuf's `SimpleDtoa`).
-pub fn write_double(value: f64, out: &mut String) {
-    let is_kept = general(value, 15).parse() == Ok(value);
-    out.push_str(&general(value, if is_kept { 15 } else { 17 }));
-}
-
-/// Writes a float with 6 digits where these tell it from its neighbours, else with 9
-/// (protobuf's `SimpleFtoa`).
-pub fn write_float(value: f32, out: &mut String) {
-    let is_kept = general(f64::from(value), 6).parse() == Ok(value);
-    out.push_str(&general(f64::from(value), if is_kept { 6 } else { 9 }));
-}
-
-/// Writes an element that is a float, with as many digits as tell it from its neighbours.
-fn write_element(element_type: PrimitiveType, bits: u64, out: &mut String) {
-    match element_type.0 {
-        12 | 18 => write_double(f64::from_bits(bits), out),
-        11 | 15 => write_float(f32::from_bits(bits as u32), out),
-        // Powers of two, and NaN with all bits set.
-        33 => {
-            let value = if bits == 0xff { f64::NAN } else { (bits as f64 - 127.0).exp2() };
-            out.push_str(&general(value, 2));
-        }
-        _ => {
-            if let Some(format) = SmallFloat::of(element_type) {
-                let digits = digits_of_mantissa(format.mantissa_bits);
-                out.push_str(&general(format.value(bits), digits));
-            }
-        }
-    }
-}
-
-/// `max_digits10` of a type with so many bits of mantissa.
-fn digits_of_mantissa(bits: u32) -> usize {
-    (1.0 + f64::from(bits + 1) * std::f64::consts::LOG10_2).ceil() as usize
-}
-
-/// A number as C's `%.{digits}g` writes it.
-fn general(value: f64, digits: usize) -> String {
-    if value.is_nan() {
-        return if value.is_sign_negative() { "-nan" } else { "nan" }.to_owned();
-    }
-    if value.is_infinite() {
-        return if value < 0.0 { "-inf" } else { "inf" }.to_owned();
-    }
-    let text = format!("{value:.*e}", digits - 1);
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..digits as i32).contains(&exponent) {
-        let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
-        return without_zeros(&format!("{value:.decimals$}")).to_owned();
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{}e{sign}{:02}", without_zeros(mantissa), exponent.abs())
-}
-
-/// A decimal without zeros at the end of its fraction.
-fn without_zeros(text: &str) -> &str {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn float(element_type: u8, bits: u64) -> String {
+    /// An array of floats.
+    fn array(dimensions: &[u64], values: usize) -> String {
+        use crate::wire::write;
+        let (mut shape, mut literal) = (Vec::new(), Vec::new());
+        write::varint_field(&mut shape, 2, 11);
+        for &size in dimensions {
+            write::varint_field(&mut shape, 3, size);
+        }
+        write::bytes_field(&mut literal, 1, &shape);
+        let ones: Vec<u8> = std::iter::repeat_n(1_f32.to_le_bytes(), values).flatten().collect();
+        write::bytes_field(&mut literal, 8, &ones);
         let mut text = String::new();
-        write_element(PrimitiveType(element_type), bits, &mut text);
+        write(Fields::of_message(&literal), &mut text);
         text
     }
 
     #[test]
-    fn floats_have_as_many_digits_as_their_type_needs() {
-        assert_eq!(float(11, u64::from(0.1_f32.to_bits())), "0.1");
-        assert_eq!(float(11, u64::from((-13.0_f32).exp2().to_bits())), "0.000122070312");
-        assert_eq!(float(12, 0.1_f64.to_bits()), "0.1");
-        assert_eq!(float(12, (1.0_f64 / 3.0).to_bits()), "0.33333333333333331");
-        assert_eq!(float(16, 0x3f80), "1");
-        assert_eq!(float(16, 0x3dcd), "0.1001");
-        assert_eq!(float(10, 0x3c00), "1");
-        assert_eq!(float(11, u64::from((-0.0_f32).to_bits())), "-0");
-        assert_eq!(float(11, u64::from(f32::NEG_INFINITY.to_bits())), "-inf");
-        assert_eq!(float(11, u64::from(1e-10_f32.to_bits())), "1e-10");
-        assert_eq!(float(20, 0x38), "1");
-        assert_eq!(float(20, 0x7e), "448");
-        assert_eq!(float(20, 0x7f), "nan");
+    fn arrays_without_elements_show_the_dimensions_before() {
+        // Recorded from XProf 2.23.2.
+        assert_eq!(array(&[2, 0], 0), "{ {}, {} }");
+        assert_eq!(array(&[0, 2], 0), "{  }");
+        assert_eq!(array(&[0], 0), "{}");
+        assert_eq!(array(&[3, 0, 2], 0), "{ {  }, {  }, {  } }");
+        assert_eq!(array(&[2, 0, 0, 3], 0), "{ { /*i0=0*/ }, { /*i0=1*/ } }");
+        assert_eq!(array(&[2, 1], 2), "{ {1}, {1} }");
+    }
+
+    #[test]
+    fn shapes_without_their_values_are_not_written_out() {
+        for (dimensions, values) in [
+            (&[2; 64][..], 2),
+            (&[1 << 40], 2),
+            (&[1 << 32, 1 << 32], 70_000),
+            (&[1 << 40, 0], 0),
+            (&[[2; 40], [0; 40]].concat(), 0),
+            (&[&[100_000][..], &[1; 900]].concat(), 100_000),
+        ] {
+            assert_eq!(array(dimensions, values), "{...}", "{dimensions:?}");
+        }
+    }
+
+    #[test]
+    fn long_arrays_are_written_in_pieces() {
+        let count = 3 * ELEMENTS_PER_TASK + MANY_ELEMENTS as usize;
+        let text = array(&[count as u64], count);
+        assert_eq!(text, format!("{{{}}}", vec!["1"; count].join(", ")));
     }
 }

@@ -7,6 +7,7 @@ mod attributes;
 mod collective;
 mod dimensions;
 mod escape;
+mod float;
 mod literal;
 mod module_text;
 mod origin;
@@ -15,7 +16,8 @@ mod stack_frames;
 
 use attribute_list::Attributes;
 pub use escape::write_escaped;
-pub use literal::{literal_text, write_double, write_float};
+pub use float::{write_double, write_float};
+pub use literal::literal_text;
 pub use module_text::module_text;
 use stack_frames::FrameNumbers;
 
@@ -238,46 +240,6 @@ impl<'m, 'a> Printer<'m, 'a> {
         match std::str::from_utf8(&config) {
             Ok(json) if escape::is_json_dict(json) => out.push_str(json),
             _ => escape::write_quoted(&config, out),
-        }
-    }
-}
-
-impl Module<'_> {
-    /// The instruction that an asynchronous one wraps, where the text names it in place of the
-    /// wrapped computation.
-    pub fn sugared_async(&self, id: InstructionId) -> Option<InstructionId> {
-        if !self.instruction(id).opcode.is_async() {
-            return None;
-        }
-        let wrapped = self.computation(self.wrapped_computation(id)?);
-        let is_single = wrapped
-            .instructions()
-            .all(|id| id == wrapped.root || self.instruction(id).opcode == Opcode::Parameter);
-        is_single.then_some(wrapped.root)
-    }
-
-    /// The computation that runs asynchronously: what the instruction says itself, or the start of
-    /// its chain, which may lie before a loop that hands it on in a tuple.
-    pub fn wrapped_computation(&self, id: InstructionId) -> Option<ComputationId> {
-        let (mut id, mut path) = (id, Vec::new());
-        // Each step goes to an earlier instruction, so the chain ends.
-        loop {
-            let instruction = self.instruction(id);
-            match instruction.opcode {
-                opcode if opcode.is_async() && path.is_empty() => {
-                    if let Some(called) = self.first_called(id) {
-                        return Some(called);
-                    }
-                    id = self.operands(id).next()?;
-                }
-                Opcode::GetTupleElement => {
-                    path.push(usize::try_from(instruction.fields.int(field::TUPLE_INDEX)).ok()?);
-                    id = self.operands(id).next()?;
-                }
-                Opcode::Tuple => id = self.operands(id).nth(path.pop()?)?,
-                Opcode::While => id = self.operands(id).next()?,
-                _ => return None,
-            }
         }
     }
 }

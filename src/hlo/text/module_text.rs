@@ -5,7 +5,7 @@ use super::attribute_list::Attributes;
 use super::stack_frames::FrameNumbers;
 use super::{Printer, TextOptions};
 use crate::hlo::fields::Fields;
-use crate::hlo::module::{ComputationId, InstructionId, Module, field};
+use crate::hlo::module::{Computation, ComputationId, InstructionId, Module, Places, field};
 use crate::hlo::opcode::Opcode;
 use crate::hlo::order::{computation_order, post_order};
 use crate::hlo::shape::{Shape, join_ints, push_int, write_separator};
@@ -35,7 +35,9 @@ pub fn module_text(module: &Module<'_>, options: TextOptions) -> String {
     let shown = |id: &ComputationId| hidden.get(id.0 as usize) != Some(&true);
     let order: Vec<ComputationId> = computation_order(module).into_iter().filter(shown).collect();
     let write = |ids: &[ComputationId]| {
-        let mut out = String::new();
+        // A module is about as long as its text.
+        let lengths = ids.iter().map(|&id| module.computation(id).fields.serialized().len());
+        let mut out = String::with_capacity(lengths.sum());
         for &id in ids {
             if id == module.entry {
                 out.push_str("ENTRY ");
@@ -58,12 +60,13 @@ pub fn module_text(module: &Module<'_>, options: TextOptions) -> String {
 fn write_header(module: &Module<'_>, frames: Option<&FrameNumbers>, out: &mut String) {
     out.push_str("HloModule ");
     out.push_str(&module.name);
-    if module.fields.has(7) {
+    let fields = &module.fields;
+    if fields.schedule.is_some() {
         out.push_str(", is_scheduled=true");
     }
-    write_aliases(module.fields.message(8), out);
-    write_donors(module.fields.message(18), out);
-    let shape = module.fields.message(4);
+    write_aliases(fields.aliases, out);
+    write_donors(fields.donors, out);
+    let shape = fields.program_shape;
     out.push_str(", entry_computation_layout={(");
     for (place, parameter) in shape.messages(1).enumerate() {
         write_separator(place, out);
@@ -72,7 +75,7 @@ fn write_header(module: &Module<'_>, frames: Option<&FrameNumbers>, out: &mut St
     out.push_str(")->");
     write_shape(shape.message(2), true, out);
     out.push('}');
-    write_frontend_attributes(module.fields.message(19), &mut Attributes::of(out));
+    write_frontend_attributes(fields.frontend_attributes, &mut Attributes::of(out));
     if let Some(frames) = frames {
         frames.write(module.stack_frame_index(), out);
     }
@@ -129,29 +132,33 @@ fn write_donors(config: Fields<'_>, out: &mut String) {
 
 /// The scheduled instructions by computation id.
 fn schedule_of(module: &Module<'_>) -> HashMap<i64, Vec<InstructionId>, RandomState> {
-    let mut schedule = HashMap::default();
-    if !module.fields.has(7) {
-        return schedule;
-    }
-    let ids = module.instructions().iter().enumerate();
-    let places: HashMap<i64, InstructionId, RandomState> =
-        ids.map(|(place, instruction)| (instruction.id, InstructionId(place as u32))).collect();
-    for entry in module.fields.message(7).messages(1) {
-        let ids = entry.message(2).ints(1);
-        let order: Option<Vec<InstructionId>> =
-            ids.iter().map(|id| places.get(id).copied()).collect();
-        if let Some(order) = order {
-            schedule.insert(entry.int(1), order);
+    let Some(entries) = module.fields.schedule else { return HashMap::default() };
+    let computations = module.computations();
+    let by_id: HashMap<i64, &Computation<'_>, RandomState> =
+        computations.iter().map(|computation| (computation.id, computation)).collect();
+    // Of several schedules of a computation the last counts.
+    let entries = entries.messages(1);
+    let entries: HashMap<i64, Fields<'_>, RandomState> =
+        entries.map(|entry| (entry.int(1), entry)).collect();
+    let schedule = entries.into_par_iter().filter_map(|(id, entry)| {
+        let computation = by_id.get(&id)?;
+        let mut places = Places::default();
+        let own = module.instructions_of(computation);
+        places.start(own.iter().map(|instruction| instruction.id));
+        for (place, instruction) in (computation.first()..).zip(own) {
+            places.insert(instruction.id, place);
         }
-    }
-    schedule
+        let ids = entry.message(2).ints(1);
+        let order = ids.into_iter().map(|id| places.get(id).map(InstructionId));
+        Some((computation.id, order.collect::<Option<Vec<_>>>()?))
+    });
+    schedule.collect()
 }
 
 /// Which computations are written in the place of an asynchronous instruction.
 fn wrapped_computations(module: &Module<'_>) -> Vec<bool> {
     let mut is_wrapped = vec![false; module.computations().len()];
-    for place in 0..module.instruction_count() as u32 {
-        let id = InstructionId(place);
+    for &id in module.callers() {
         if module.instruction(id).opcode == Opcode::AsyncStart
             && module.sugared_async(id).is_some()
             && let Some(wrapped) = module.first_called(id)

@@ -13,8 +13,8 @@ use std::hash::Hash;
 /// The frames that the text of a module refers to.
 #[derive(Debug)]
 pub struct FrameNumbers {
-    /// Numbers in the text by those in the file.
-    numbers: HashMap<i32, i32, RandomState>,
+    /// Numbers in the text by those in the file; none for frames of stacks that XLA forgets.
+    numbers: HashMap<i32, Option<i32>, RandomState>,
     /// Places of the names in the file.
     files: Vec<i32>,
     functions: Vec<i32>,
@@ -48,30 +48,42 @@ impl FrameNumbers {
     /// The frames of all instructions, in the order of the file, outer ones first.
     pub fn of(module: &Module<'_>) -> Self {
         let index = module.stack_frame_index();
-        let mut numbers = HashMap::default();
+        let mut numbers: HashMap<i32, Option<i32>, RandomState> = HashMap::default();
         let (mut files, mut functions) = (Numbered::new(), Numbered::new());
         let (mut locations, mut frames) = (Numbered::new(), Numbered::new());
         let name = |names: &[&'_ str], id: i32| names[id as usize - 1].to_owned();
         for instruction in module.instructions() {
             let id = instruction.metadata().stack_frame_id();
-            if id == 0 || numbers.contains_key(&id) {
-                continue;
+            // From the innermost frame out to one whose number is known.
+            let (mut new, mut at) = (Vec::new(), id);
+            let mut number = loop {
+                if at == 0 {
+                    break Some(0);
+                }
+                if let Some(&known) = numbers.get(&at) {
+                    break known;
+                }
+                let frame = index.frame(at).filter(|_| new.len() < index.frames.len());
+                let Some((place, parent)) = frame else { break None };
+                new.push((at, place));
+                at = parent;
+            };
+            for (id, place) in new.into_iter().rev() {
+                number = number.map(|parent| {
+                    // What is there as a whole refers to names that are there.
+                    let location = index.locations[place];
+                    let file = name(&index.files, location.file);
+                    let function = name(&index.functions, location.function);
+                    let location = FileLocation {
+                        file: files.number(file, location.file),
+                        function: functions.number(function, location.function),
+                        ..location
+                    };
+                    let frame = (locations.number(location, location), parent);
+                    frames.number(frame, frame)
+                });
+                numbers.insert(id, number);
             }
-            let mut number = 0;
-            // What is there as a whole refers to names that are there.
-            for (_, place) in index.places(id).into_iter().flatten().rev() {
-                let location = index.locations[place];
-                let file = name(&index.files, location.file);
-                let function = name(&index.functions, location.function);
-                let location = FileLocation {
-                    file: files.number(file, location.file),
-                    function: functions.number(function, location.function),
-                    ..location
-                };
-                let frame = (locations.number(location, location), number);
-                number = frames.number(frame, frame);
-            }
-            numbers.insert(id, number);
         }
         Self {
             numbers,
@@ -84,7 +96,7 @@ impl FrameNumbers {
 
     /// The number in the text for one in the file; 0 where there is no such frame.
     pub fn number(&self, id: i32) -> i32 {
-        self.numbers.get(&id).copied().unwrap_or(0)
+        self.numbers.get(&id).copied().flatten().unwrap_or(0)
     }
 
     /// Writes the four tables, if there are files. Numbers of rows start at 1.
