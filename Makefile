@@ -34,10 +34,10 @@ check: ## formatting, lints, and that the fuzzers still fit
 
 # The flags stand here and not in .cargo/config.toml so that an ordinary build stays an ordinary build. The target is named
 # because flags given without one also reach procedural macros, which cannot be static. Packed relocations, no unwind tables
-# (the release profile aborts), equal functions kept once (by lld, Rust's linker here) and less inlining (as fast, by measurement)
-# keep it under 10 MB. RUSTFLAGS from outside would replace ours.
+# (the release profile aborts) and equal functions kept once (by lld, Rust's linker here) keep it under 10 MB, beside the less
+# inlining that every build has. RUSTFLAGS from outside would replace ours.
 static: ui ## a static binary, checked: target/x86_64-unknown-linux-gnu/release/xprof-rs
-	env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static -C force-unwind-tables=no -C link-arg=-Wl,-z,pack-relative-relocs -C link-arg=-Wl,--icf=all -C llvm-args=-inline-threshold=90 -C link-arg=-Wl,--no-eh-frame-hdr -C link-arg=-Wl,-T,$(CURDIR)/tools/no_unwind.ld' \
+	env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static -C force-unwind-tables=no -C link-arg=-Wl,-z,pack-relative-relocs -C link-arg=-Wl,--icf=all -C link-arg=-Wl,--no-eh-frame-hdr -C link-arg=-Wl,-T,$(CURDIR)/tools/no_unwind.ld' \
 		cargo build --release --locked --target $(TARGET)
 	tools/check_static.sh $(STATIC) $(LOGDIR)
 

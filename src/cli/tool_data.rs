@@ -184,6 +184,13 @@ impl ToolData {
         }
     }
 
+    /// The roofline model of the whole program only, as JSON; `None` where there is none.
+    pub fn fetch_roofline_of_program(&self) -> Option<Json> {
+        let (tool, session, profiles) = ("roofline_model", &self.session, &self.profiles);
+        let request = Request { tool, session, params: &[], profiles };
+        python_json::loads(&self.taken(tool, tools::roofline_of_program(&request))?)
+    }
+
     /// A tool's answer as JSON; `None` where it has none.
     pub fn fetch_json(&self, tool: &str, params: &[(&str, &str)]) -> Option<Json> {
         python_json::loads(&self.fetch(tool, params)?)

@@ -32,7 +32,7 @@ pub use kernel_utilization::of_space as kernel_utilization;
 pub use modules::{HLO_PROTO_SUFFIX, NO_MODULE, module_names, write_side_files};
 pub use perf_counters::counter_names;
 pub use profiles::{Profile, ProfileCause, ProfileError, Profiles};
-pub use registry::{HostRule, TOOLS, Tool, answer, offered, tool};
+pub use registry::{HostRule, TOOLS, Tool, answer, offered, roofline_of_program, tool};
 
 use crate::session::{HostFile, Session};
 

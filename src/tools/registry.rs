@@ -96,12 +96,20 @@ pub fn tool(name: &str) -> Option<&'static Tool> {
 /// Answers a request; the session's hosts are the ones to answer for.
 pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let tool = tool(request.tool).ok_or(ToolError::Unknown)?;
-    let mut answer = (tool.answer)(request)?;
+    Ok(with_remark(request, (tool.answer)(request)?))
+}
+
+/// What `roofline_model` answers, with the row of the whole program only: without looking at steps.
+pub fn roofline_of_program(request: &Request<'_>) -> Result<Answer, ToolError> {
+    Ok(with_remark(request, roofline_model::of_program(request)?))
+}
+
+fn with_remark(request: &Request<'_>, mut answer: Answer) -> Answer {
     if answer.reason.is_none() {
         let mut hosts = request.session.hosts.iter();
         answer.reason = hosts.find_map(|file| request.profiles.remark(file));
     }
-    Ok(answer)
+    answer
 }
 
 /// The tools to list for a session. All its profiles are read, because XProf gets their HLO

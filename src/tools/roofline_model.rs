@@ -99,21 +99,41 @@ const NOT_ON_GPU: Option<&str> = None;
 pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let parts = Parts::DEVICE_OPS | Parts::STEP_OPS;
     let stats = request.profiles.session_op_stats(request.session, parts)?;
+    Ok(answer_of(&stats, |table, limits| {
+        for include_infeed_outfeed in [true, false] {
+            Records { limits, stats: &stats, include_infeed_outfeed }.write(table);
+        }
+        step_warnings(&stats)
+    }))
+}
+
+/// The same with the row of the whole program only.
+pub fn of_program(request: &Request<'_>) -> Result<Answer, ToolError> {
+    let stats = request.profiles.session_op_stats(request.session, Parts::DEVICE_OPS)?;
+    Ok(answer_of(&stats, |table, limits| {
+        let records = Records { limits, stats: &stats, include_infeed_outfeed: true };
+        records.write_program(table, &stats.device_op_metrics_db, Scope::Total);
+        Vec::new()
+    }))
+}
+
+/// `write` writes rows and gives warnings.
+fn answer_of(
+    stats: &OpStats,
+    write: impl FnOnce(&mut Table<'_>, &Limits) -> Vec<String>,
+) -> Answer {
     let has_device = stats.run_environment.hardware_type.has_device();
     // Without a device XProf shows nothing, not even its name.
-    let limits = if has_device { Limits::of(&stats) } else { Limits::default() };
+    let limits = if has_device { Limits::of(stats) } else { Limits::default() };
     let mut table = Table { table: DataTable::default(), limits: &limits };
     table.add_columns();
     let mut diagnostics = Diagnostics::default();
     if has_device {
-        for include_infeed_outfeed in [true, false] {
-            Records { limits: &limits, stats: &stats, include_infeed_outfeed }.write(&mut table);
-        }
-        diagnostics.warnings = step_warnings(&stats);
+        diagnostics.warnings = write(&mut table, &limits);
     }
     table.add_properties();
     let body = join([table.table, diagnostics_table(&diagnostics)]);
-    Ok(Answer { body, content_type: "application/json", reason: None })
+    Answer { body, content_type: "application/json", reason: None }
 }
 
 /// What the device can do: GFLOP/s and GiB/s.

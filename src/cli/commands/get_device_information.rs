@@ -13,7 +13,7 @@ const IN_GIBIBYTES: [(&str, &str); 2] =
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
     let data = ToolData::open_for_ops(call)?;
-    let Some(model) = data.fetch_json("roofline_model", &[]) else {
+    let Some(model) = data.fetch_roofline_of_program() else {
         return Err(Raised::Path(format!(
             "No roofline model data returned for session {}.",
             data.name

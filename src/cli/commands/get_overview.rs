@@ -162,7 +162,7 @@ fn add_roofline(data: &ToolData, performance: &mut Properties) {
     if !needs_flops && !needs_memory {
         return;
     }
-    let Some(model) = data.fetch_json("roofline_model", &[]) else { return };
+    let Some(model) = data.fetch_roofline_of_program() else { return };
     let Some(program) = first_row(&model) else { return };
     let number = |key| program.get(key).and_then(|value| tool_data::float(value));
     let percent = |value: f64| Json::Text(format!("{:.2}%", value * 100.0));
