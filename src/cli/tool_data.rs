@@ -12,6 +12,7 @@ use crate::render::python_json::{self, Value as Json};
 use crate::render::python_json_indent::Writer;
 use crate::session::Session;
 use crate::tools::{self, Answer, Profiles, Request, ToolError};
+use crate::xplane::schema::DEVICE_PLANE_PREFIX;
 use crate::xplane::{Space, Wanted};
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -33,7 +34,8 @@ pub fn is_host_named(space: &Space, name: &str) -> bool {
 }
 
 fn tells_of_ops(name: &[u8], names: &[&[u8]]) -> bool {
-    is_program_plane(name, names) || names.iter().any(|name| name.starts_with(b"/device:"))
+    is_program_plane(name, names)
+        || names.iter().any(|name| name.starts_with(DEVICE_PLANE_PREFIX.as_bytes()))
 }
 
 impl ToolData {

@@ -200,20 +200,12 @@ impl OpEventReader {
         };
         let timestamp_ps = line.timestamp_ps();
         let stats = plain.file.number_stats();
-        let id_of = |wanted: Role| plain.roles.iter().find(|(_, role)| *role == wanted);
-        let [offset_id, duration_id] =
-            [Role::DeviceOffset, Role::DeviceDuration].map(|role| id_of(role).map(|(id, _)| *id));
         let mut group_of = plain.groups.in_order();
         let read = |place: usize| {
             let mut decoding = Decoding { group_id: group_of(place as u32), ..Decoding::default() };
             if !plain.roles.is_empty() {
                 stats.each_number(place, |stat| {
-                    let id = Some(stat.metadata_id);
-                    if id == offset_id {
-                        _ = decoding.offset_ps.get_or_insert(stat.int_or_uint());
-                    } else if id == duration_id {
-                        _ = decoding.device_duration_ps.get_or_insert(stat.int_or_uint());
-                    } else if let Some(role) = role_of(&plain.roles, stat.metadata_id) {
+                    if let Some(role) = role_of(&plain.roles, stat.metadata_id) {
                         decoding.note(role, stat);
                     }
                 });

@@ -13,6 +13,7 @@ use crate::cli::session;
 use crate::cli::unicode::is_digit_text;
 use crate::cli::value::Value;
 use crate::store::Bytes;
+use crate::xplane::schema::DEVICE_PLANE_PREFIX;
 use crate::xplane::{Event, Plane, Space, StatValue, Wanted};
 use std::borrow::Cow;
 use std::sync::Mutex;
@@ -21,12 +22,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// Events that are looked at as one task.
 pub const EVENTS_PER_TASK: usize = 32 * 1024;
 
-/// What the names of devices begin with.
-pub const DEVICE_PREFIX: &str = "/device:";
-
 /// Whether this is the name of a device.
 pub fn is_device_plane(name: &[u8], _: &[&[u8]]) -> bool {
-    name.starts_with(DEVICE_PREFIX.as_bytes())
+    name.starts_with(DEVICE_PLANE_PREFIX.as_bytes())
 }
 
 /// Stats that name an event better than a number does.

@@ -18,7 +18,9 @@ pub use snapshots::{Activity, ActivityKind, Stats};
 
 use crate::timeline::std_sort::std_sort;
 use crate::timeline::{PlaneView, Timeline};
-use crate::xplane::schema::{HOST_THREADS_PLANE, TPU_PLANE_PREFIX, XLA_MODULE_LINE};
+use crate::xplane::schema::{
+    DEVICE_PLANE_PREFIX, HOST_THREADS_PLANE, TPU_PLANE_PREFIX, XLA_MODULE_LINE,
+};
 use foldhash::fast::RandomState;
 use snapshots::{MemoryId, Snapshot};
 use std::collections::HashMap;
@@ -113,7 +115,7 @@ fn allocators(host: PlaneView<'_>) -> Vec<AllocatorProfile<'_>> {
 fn module_runs(timeline: &Timeline) -> Vec<ModuleRun<'_>> {
     let mut runs = Vec::new();
     for plane in timeline.planes_with_prefix(TPU_PLANE_PREFIX) {
-        let core = plane.name().strip_prefix("/device:").unwrap_or_default();
+        let core = plane.name().strip_prefix(DEVICE_PLANE_PREFIX).unwrap_or_default();
         for line in plane.lines().filter(|line| line.name() == XLA_MODULE_LINE) {
             runs.extend(line.events().map(|event| ModuleRun {
                 name: event.name(),

@@ -4,6 +4,8 @@
 pub const HOST_THREADS_PLANE: &str = "/host:CPU";
 /// Prefix of GPU planes.
 pub const GPU_PLANE_PREFIX: &str = "/device:GPU:";
+/// Prefix of the planes of devices of any kind.
+pub const DEVICE_PLANE_PREFIX: &str = "/device:";
 /// Prefix of TPU planes (tensor cores and sparse cores).
 pub const TPU_PLANE_PREFIX: &str = "/device:TPU:";
 /// Prefix of virtual device planes.
