@@ -26,7 +26,7 @@ fn read_all(space: &Space) {
             black_box((metadata.metadata().len(), metadata.children().len()));
             read_stats(plane, metadata.stats());
         }
-        for metadata in plane.stat_metadata().iter(space) {
+        for metadata in plane.stat_metadata().iter() {
             black_box((metadata.key(), metadata.id(), metadata.name(), metadata.stat_type()));
         }
         for line in plane.lines() {
@@ -48,12 +48,12 @@ fn read_all(space: &Space) {
 
 fn read_stats<'a>(plane: Plane<'a>, stats: impl Iterator<Item = Stat<'a>>) {
     for stat in stats {
-        black_box(plane.stat_metadata().name(plane.space(), stat.metadata_id));
+        black_box(plane.stat_metadata().name(stat.metadata_id));
         match stat.value {
             StatValue::Str(text) => black_box(text.chars().count()),
             StatValue::Bytes(bytes) => black_box(bytes.len()),
             StatValue::Ref(id) => {
-                black_box(plane.stat_metadata().name(plane.space(), id as i64).len())
+                black_box(plane.stat_metadata().name(id as i64).len())
             }
             StatValue::NotSet
             | StatValue::Double(_)

@@ -115,7 +115,7 @@ fn hlo_proto_stat(plane: &Plane<'_>) -> Option<i64> {
 }
 
 fn stat_named(plane: &Plane<'_>, name: &str) -> Option<i64> {
-    let mut stats = plane.stat_metadata().iter(plane.space());
+    let mut stats = plane.stat_metadata().iter();
     stats.find(|stat| stat.name() == name).map(|stat| stat.id())
 }
 

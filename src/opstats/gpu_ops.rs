@@ -80,7 +80,7 @@ impl<'e, 'm, 'a> GpuOps<'e, 'm, 'a> {
     fn new(plane: PlaneView<'e>, modules: &'m Modules<'a>, costs: &'m ModuleCosts<'m, 'a>) -> Self {
         let file = plane.file();
         let names = [VDD_ENERGY, FLOPS, BYTES_ACCESSED];
-        let by_name = file.stat_metadata().iter(file.space()).filter_map(|stat| {
+        let by_name = file.stat_metadata().iter().filter_map(|stat| {
             let name = names.iter().find(|&&name| name == stat.name())?;
             Some((stat.key(), *name))
         });

@@ -55,15 +55,18 @@ impl JointNesting {
                 last.children_ps = last.children_ps.wrapping_add(span.duration_ps);
                 break;
             }
-            let Some(last) = self.open.pop() else { break };
             of_op(&last.event, last.children_ps);
             match last.step {
                 Some((step, children_ps)) if place.is_some() => {
                     of_step(&last.event, step, children_ps);
                 }
-                Some(_) => self.aside.push(last),
+                Some(_) => {
+                    self.aside.extend(self.open.pop());
+                    continue;
+                }
                 None => {}
             }
+            self.open.truncate(self.open.len() - 1);
         }
         let place = place.filter(|_| self.apart.is_none());
         if place.is_some() {

@@ -97,9 +97,9 @@ impl EventNumbers {
 /// What a stat of an event means here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
-    GroupId,
     DeviceOffset,
     DeviceDuration,
+    GroupId,
     MinDuration,
     DmaStall,
     TimeScale,
@@ -150,7 +150,7 @@ impl OpEventReader {
             roles.extend(plane.stat_ids(stat).map(|id| (id, role)));
         }
         let file = plane.file();
-        let names = file.stat_metadata().iter(file.space());
+        let names = file.stat_metadata().iter();
         let energy = names.filter(|stat| stat.name() == VDD_ENERGY);
         roles.extend(energy.map(|stat| (stat.key(), Role::VddEnergy)));
         Self { roles, group_ids: plane.stat_ids(StatType::GroupId).collect() }
@@ -175,14 +175,18 @@ impl OpEventReader {
     /// The line as columns, where its events can be read without looking for what was added.
     fn plain_line<'a>(&self, line: LineView<'a>) -> Option<PlainLine<'a>> {
         let has_groups = line.has_file_stat(self.group_ids.iter().copied());
-        let roles =
-            self.roles.iter().filter(|(id, _)| line.has_file_stat([*id])).copied().collect();
+        let is_there = |(id, _): &&(i64, Role)| line.has_file_stat([*id]);
+        let roles: Vec<_> = self.roles.iter().filter(is_there).copied().collect();
+        let file = line.plain_file()?;
+        let are_aggregated = file.has_aggregated_events();
         let plain = PlainLine {
-            file: line.plain_file()?,
+            file,
             times: line.times()?,
             metadata: line.metadata(),
             groups: line.added_groups(),
+            device_times: device_times(&roles).filter(|_| !are_aggregated),
             roles,
+            are_aggregated,
         };
         (!has_groups).then_some(plain)
     }
@@ -199,25 +203,32 @@ impl OpEventReader {
             return;
         };
         let timestamp_ps = line.timestamp_ps();
-        let stats = plain.file.number_stats();
+        let mut stats = plain.file.number_stats();
         let mut group_of = plain.groups.in_order();
         let read = |place: usize| {
-            let mut decoding = Decoding { group_id: group_of(place as u32), ..Decoding::default() };
+            let (group_id, metadata) = (group_of(place as u32), plain.metadata.at(place));
+            let duration_ps = plain.times.duration_ps.get(place) as u64;
+            let position = stats.position(place);
+            // Mostly an event says when it was on the device, and no more.
+            if let Some(ids) = plain.device_times
+                && let Some([begin_ps, device_duration_ps]) = stats.uint_pair(position, ids)
+            {
+                let span = Timespan { begin_ps, duration_ps: device_duration_ps };
+                return OpEvent { span, duration_ps, group_id, metadata, numbers: None };
+            }
+            let begin_ps = timestamp_ps.wrapping_add(plain.times.offset_ps.at(place)) as u64;
+            let mut decoding = Decoding { group_id, ..Decoding::default() };
             if !plain.roles.is_empty() {
-                stats.each_number(place, |stat| {
+                stats.each_number(position, |stat| {
                     if let Some(role) = role_of(&plain.roles, stat.metadata_id) {
                         decoding.note(role, stat);
                     }
                 });
             }
-            if plain.file.has_aggregated_events() {
+            if plain.are_aggregated {
                 decoding.note_occurrences(plain.file.event(place).occurrences());
             }
-            let own = Timespan {
-                begin_ps: timestamp_ps.wrapping_add(plain.times.offset_ps.at(place)) as u64,
-                duration_ps: plain.times.duration_ps.get(place) as u64,
-            };
-            decoding.finish(own, plain.metadata.at(place))
+            decoding.finish(Timespan { begin_ps, duration_ps }, metadata)
         };
         events.extend(places.map(read));
     }
@@ -236,6 +247,16 @@ impl OpEventReader {
     }
 }
 
+/// The ids of the stats that say when an event was on the device, where they are small.
+fn device_times(roles: &[(i64, Role)]) -> Option<[u8; 2]> {
+    let id_of = |role| {
+        let (id, _) = roles.iter().find(|(_, other)| *other == role)?;
+        u8::try_from(*id).ok().filter(|id| *id < 0x80)
+    };
+    let [offset, duration] = [id_of(Role::DeviceOffset)?, id_of(Role::DeviceDuration)?];
+    (offset != duration).then_some([offset, duration])
+}
+
 #[inline]
 fn role_of(roles: &[(i64, Role)], id: i64) -> Option<Role> {
     roles.iter().find(|(known, _)| *known == id).map(|(_, role)| *role)
@@ -249,6 +270,9 @@ struct PlainLine<'a> {
     groups: AddedGroups<'a>,
     /// The stats that count, of those that its events have.
     roles: Vec<(i64, Role)>,
+    /// Ids of the stats that say when an event was on the device.
+    device_times: Option<[u8; 2]>,
+    are_aggregated: bool,
 }
 
 /// An event while its stats are read.
@@ -257,7 +281,7 @@ struct Decoding {
     offset_ps: Option<u64>,
     device_duration_ps: Option<u64>,
     group_id: Option<i64>,
-    numbers: Option<EventNumbers>,
+    numbers: Option<Box<EventNumbers>>,
 }
 
 impl Decoding {
@@ -286,9 +310,9 @@ impl Decoding {
 
     #[inline]
     fn finish(self, own: Timespan, metadata: u32) -> OpEvent {
-        let span = match self.offset_ps.zip(self.device_duration_ps) {
-            Some((begin_ps, duration_ps)) => Timespan { begin_ps, duration_ps },
-            None => own,
+        let span = match (self.offset_ps, self.device_duration_ps) {
+            (Some(begin_ps), Some(duration_ps)) => Timespan { begin_ps, duration_ps },
+            _ => own,
         };
         let (group_id, duration_ps) = (self.group_id, own.duration_ps);
         let numbers = if self.numbers.is_some() { self.finish_numbers(own) } else { None };
@@ -306,6 +330,6 @@ impl Decoding {
             let all_reduce_id = numbers.all_reduce_id.unwrap_or_default();
             AllReduceInfo { id, all_reduce_id, start_time_ps, end_time_ps, byte_size: 0 }
         });
-        Some(Arc::new(numbers))
+        Some(Arc::from(numbers))
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct Described {
 impl Described {
     fn of(metadata: EventMetadataView<'_>, core_type: TpuCoreType) -> Self {
         let mut key = (None, None);
-        for stat in metadata.stats() {
+        for stat in metadata.stats().of_types([StatType::ProgramId, StatType::SymbolId]) {
             match stat.stat_type {
                 Some(StatType::ProgramId) => key.0 = Some(stat.int_or_uint_value()),
                 Some(StatType::SymbolId) => key.1 = Some(stat.int_or_uint_value()),

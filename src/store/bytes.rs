@@ -1,20 +1,77 @@
 //! The bytes of one profile: owned memory or a map, behind one type.
 
-use std::ops::{Deref, Range};
+use memmap2::{Advice, MmapMut};
+use std::io;
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
+
+/// Bytes from which on memory is asked for in huge pages: a page of 4 KiB each costs more than to
+/// read what goes there.
+const HUGE: usize = 4 << 20;
 
 /// Immutable bytes, cheap to clone. Owned memory today: a file that shrinks while it is read
 /// cannot take the process down.
 #[derive(Clone)]
 pub struct Bytes {
-    owner: Arc<Vec<u8>>,
+    owner: Arc<Owner>,
     range: Range<usize>,
+}
+
+/// Memory to be filled, which then becomes [`Bytes`].
+#[derive(Debug)]
+pub(super) enum Owner {
+    Vec(Vec<u8>),
+    /// No file is behind it.
+    Pages(MmapMut),
+}
+
+impl Owner {
+    /// Zeros.
+    ///
+    /// # Errors
+    /// Where there is not enough memory.
+    pub fn zeros(size: usize) -> io::Result<Self> {
+        if size >= HUGE {
+            let pages = MmapMut::map_anon(size)?;
+            // Where there are no huge pages others do.
+            _ = pages.advise(Advice::HugePage);
+            return Ok(Self::Pages(pages));
+        }
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.resize(size, 0);
+        Ok(Self::Vec(bytes))
+    }
+}
+
+impl Deref for Owner {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Vec(bytes) => bytes,
+            Self::Pages(pages) => pages,
+        }
+    }
+}
+
+impl DerefMut for Owner {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Vec(bytes) => bytes,
+            Self::Pages(pages) => pages,
+        }
+    }
 }
 
 impl Bytes {
     /// Takes over a buffer without copying it.
     pub fn from_vec(bytes: Vec<u8>) -> Self {
-        Self { range: 0..bytes.len(), owner: Arc::new(bytes) }
+        Self::of(Owner::Vec(bytes))
+    }
+
+    pub(super) fn of(owner: Owner) -> Self {
+        Self { range: 0..owner.len(), owner: Arc::new(owner) }
     }
 
     /// A part of these bytes as bytes of their own. Most of them are shared, so that they are not
@@ -55,7 +112,20 @@ impl std::fmt::Debug for Bytes {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn memory_of_any_size_is_zero_and_can_be_written() {
+        for size in [0, 1, HUGE - 1, HUGE, HUGE + 1] {
+            let mut memory = Owner::zeros(size).unwrap();
+            assert!(memory.len() == size && memory.iter().all(|&byte| byte == 0));
+            memory.iter_mut().rev().take(2).for_each(|byte| *byte = 7);
+            let sum: usize = Bytes::of(memory).iter().map(|&byte| usize::from(byte)).sum();
+            assert_eq!(sum, 7 * size.min(2));
+        }
+        assert!(Owner::zeros(usize::MAX / 4).is_err());
+    }
 
     #[test]
     fn most_is_shared_and_little_copied() {

@@ -4,6 +4,7 @@
 //! as fast as the pages of a map are brought in.
 
 use super::Bytes;
+use super::bytes::Owner;
 use rayon::prelude::*;
 use std::fs::File;
 use std::io;
@@ -20,9 +21,7 @@ pub fn read_file(file: &File) -> io::Result<Bytes> {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
     }
     let size = usize::try_from(before.len()).map_err(|_| too_large(before.len()))?;
-    // Asked for first, so that a lack of memory is an error and does not end the process.
-    Vec::<u8>::new().try_reserve_exact(size).map_err(|_| too_large(before.len()))?;
-    let mut bytes = vec![0; size];
+    let mut bytes = Owner::zeros(size).map_err(|_| too_large(before.len()))?;
     bytes.par_chunks_mut(PIECE).enumerate().try_for_each(|(index, piece)| {
         file.read_exact_at(piece, (index * PIECE) as u64).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => changed(),
@@ -34,7 +33,7 @@ pub fn read_file(file: &File) -> io::Result<Bytes> {
     if state(&before) != state(&after) {
         return Err(changed());
     }
-    Ok(Bytes::from_vec(bytes))
+    Ok(Bytes::of(bytes))
 }
 
 fn changed() -> io::Error {

@@ -355,7 +355,7 @@ pub(super) fn set_stat(stats: &mut Vec<AddedStat>, stat: AddedStat) {
 
 /// The largest id of stat metadata, at least 0: the next one is one more.
 pub(super) fn last_stat_metadata_id(view: PlaneView<'_>) -> i64 {
-    let file = view.file.stat_metadata().iter(view.file.space()).map(|entry| entry.id());
+    let file = view.file.stat_metadata().iter().map(|entry| entry.id());
     let added = view.data.stat_metadata.iter().map(|entry| entry.id);
     file.chain(added).max().unwrap_or(0).max(0)
 }
@@ -365,7 +365,7 @@ pub(super) fn find_stat(view: PlaneView<'_>, name: &str) -> Option<i64> {
     if name.is_empty() {
         return None;
     }
-    let mut file = view.file.stat_metadata().iter(view.file.space());
+    let mut file = view.file.stat_metadata().iter();
     file.find(|entry| entry.name() == name).map(|entry| entry.id()).or_else(|| {
         let mut added = view.data.stat_metadata.iter();
         added.find(|entry| &*entry.name == name).map(|entry| entry.id)

@@ -14,7 +14,7 @@ pub(super) fn fix(file: Plane<'_>, plane: &mut PlaneData) {
         return;
     }
     let space = file.space();
-    let find = |name: &str| file.stat_metadata().iter(space).find(|entry| entry.name() == name);
+    let find = |name: &str| file.stat_metadata().iter().find(|entry| entry.name() == name);
     let legacy = find(LEGACY_NAME).map(|entry| entry.id());
     let Some(stat_id) = legacy.or_else(|| find(StatType::HloProto.name()).map(|entry| entry.id()))
     else {

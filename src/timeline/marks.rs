@@ -13,6 +13,7 @@ impl Mark {
     const GROUP: u32 = Self::EAGER - 1;
 
     /// Index into the plane's groups.
+    #[inline]
     pub fn group(self) -> Option<usize> {
         (self.0 & Self::GROUP).checked_sub(1).map(|index| index as usize)
     }

@@ -84,7 +84,7 @@ impl<'a> PlaneView<'a> {
         if self.data.relabeled.as_ref().is_some_and(|new| new.hlo_stat == Some(id)) {
             return (StatType::HloProto.name(), Some(StatType::HloProto));
         }
-        if let Some(entry) = self.file.stat_metadata().get(self.file.space(), id) {
+        if let Some(entry) = self.file.stat_metadata().get(id) {
             return (entry.name(), entry.stat_type());
         }
         let added = self.data.stat_metadata.iter().find(|entry| entry.id == id);
@@ -127,6 +127,28 @@ impl<'a> MetadataStats<'a> {
         added: &'a [AddedStat],
     ) -> Self {
         Self { plane, file, added: added.iter() }
+    }
+
+    /// Those of some types only; the values of others are not looked at.
+    pub fn of_types<const N: usize>(
+        mut self,
+        types: [StatType; N],
+    ) -> impl Iterator<Item = StatView<'a>> {
+        let plane = self.plane;
+        std::iter::from_fn(move || {
+            self.next_of(|id| {
+                plane.stat_name_and_type(id).1.is_some_and(|found| types.contains(&found))
+            })
+        })
+    }
+
+    /// The next stat with a metadata id that is wanted.
+    pub(super) fn next_of(&mut self, is_wanted: impl Fn(i64) -> bool) -> Option<StatView<'a>> {
+        if let Some(stat) = self.file.as_mut().and_then(|file| file.next_of(&is_wanted)) {
+            return Some(self.plane.resolve(stat));
+        }
+        let stat = self.added.find(|stat| is_wanted(stat.metadata_id))?;
+        Some(self.plane.resolve_added(stat))
     }
 }
 

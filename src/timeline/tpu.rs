@@ -188,14 +188,18 @@ impl GroupQueue {
     fn groups_of(&self, line: LineView<'_>) -> Vec<u32> {
         let mut groups = Vec::with_capacity(line.event_count());
         let mut cursor = Cursor::default();
-        let mut present: Option<usize> = None;
-        let spans = line.spans();
-        for place in 0..line.event_count() {
-            let span = spans.at(place);
-            if !present.is_some_and(|at| overlap(self.steps[at].0, span)) {
-                present = cursor.overlapping(&self.steps, span);
-            }
-            groups.push(present.and_then(|at| self.steps[at].1).map_or(0, |group| group + 1));
+        let (spans, mut places) = (line.spans(), 0..line.event_count());
+        while let Some(place) = places.next() {
+            let Some(at) = cursor.overlapping(&self.steps, spans.at(place)) else {
+                groups.push(0);
+                continue;
+            };
+            let (step, group) = self.steps[at];
+            let group = group.map_or(0, |group| group + 1);
+            // Mostly many events in a row are of one step.
+            let other = places.clone().find(|&place| !overlap(step, spans.at(place)));
+            places.start = other.unwrap_or(places.end);
+            groups.resize(places.start, group);
         }
         if groups.iter().all(|&group| group == 0) { Vec::new() } else { groups }
     }

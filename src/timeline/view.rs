@@ -102,7 +102,7 @@ impl<'a> PlaneView<'a> {
         {
             return Some(id);
         }
-        let file = self.file.stat_metadata().of_type(self.file.space(), stat_type);
+        let file = self.file.stat_metadata().of_type(stat_type);
         file.map(|entry| entry.id()).or_else(|| {
             let added = &self.data.stat_metadata;
             added.iter().find(|entry| entry.stat_type == Some(stat_type)).map(|entry| entry.id)
@@ -111,13 +111,13 @@ impl<'a> PlaneView<'a> {
 
     /// Whether events of the plane can have a flow, of the file or made of their stats.
     pub fn can_have_flows(self) -> bool {
-        let in_file = self.file.stat_metadata().of_type(self.file.space(), StatType::Flow);
+        let in_file = self.file.stat_metadata().of_type(StatType::Flow);
         in_file.is_some() || self.data.flows.is_some_and(|rule| !rule.is_idle())
     }
 
     /// All metadata ids whose stats have a type; mostly one or none.
     pub fn stat_ids(self, stat_type: StatType) -> impl Iterator<Item = i64> + use<'a> {
-        let file = self.file.stat_metadata().iter(self.file.space());
+        let file = self.file.stat_metadata().iter();
         let of_file = file.filter(move |entry| entry.stat_type() == Some(stat_type));
         let added = self.data.stat_metadata.iter();
         let of_added = added.filter(move |entry| entry.stat_type == Some(stat_type));
@@ -358,7 +358,8 @@ pub struct LineSpans<'a> {
 
 impl LineSpans<'_> {
     /// When the event at a place takes place; negative times are huge, as in XProf.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "asked for every event of a profile")]
+    #[inline(always)]
     pub fn at(&self, place: usize) -> Timespan {
         match self.times {
             Some(times) => Timespan {
@@ -623,6 +624,6 @@ impl<'a> EventMetadataView<'a> {
     /// The first stat of the metadata with this type.
     pub fn stat(self, stat_type: StatType) -> Option<StatView<'a>> {
         let id = self.plane.stat_id(stat_type)?;
-        self.stats().find(|stat| stat.metadata_id == id)
+        self.stats().next_of(|found| found == id)
     }
 }

@@ -81,7 +81,7 @@ impl<'a> Device<'a> {
             number.filter(|number| *number != -1)
         };
         let id = |of| {
-            let entry = plane.stat_metadata().of_type(plane.space(), of);
+            let entry = plane.stat_metadata().of_type(of);
             entry.map(|entry| entry.id())
         };
         if !is_device {

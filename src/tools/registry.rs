@@ -136,7 +136,7 @@ fn is_offered(offered: Offered, space: &Space) -> bool {
 /// Whether an event of a TPU plane has a `counter_value` itself; its metadata does not count.
 fn has_counter_value(space: &Space) -> bool {
     space.planes().filter(|plane| plane.name().starts_with("/device:TPU:")).any(|plane| {
-        let Some(entry) = plane.stat_metadata().of_type(space, StatType::CounterValue) else {
+        let Some(entry) = plane.stat_metadata().of_type(StatType::CounterValue) else {
             return false;
         };
         plane.lines().any(|line| line.stat_ids().binary_search(&entry.id()).is_ok())

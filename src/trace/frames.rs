@@ -81,7 +81,7 @@ pub fn has_marks(timeline: &Timeline) -> bool {
 /// The stats of a plane that are stack frames without a mark, by metadata id.
 pub fn own_stats(plane: PlaneView<'_>) -> Vec<i64> {
     let file = plane.file();
-    let stats = file.stat_metadata().iter(file.space());
+    let stats = file.stat_metadata().iter();
     let frames = stats.filter(|stat| matches!(stat.name(), "hlo_text" | "long_name"));
     frames.map(|stat| stat.key()).collect()
 }

@@ -74,7 +74,7 @@ impl PlaneFacts {
             }
         }
         let file = plane.file();
-        let of_file = file.stat_metadata().iter(file.space());
+        let of_file = file.stat_metadata().iter();
         let names_or_groups = of_file.filter(|stat| {
             matches!(Role::of(stat.stat_type()), Some(Role::GroupId | Role::StepName))
         });

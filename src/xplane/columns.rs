@@ -30,11 +30,12 @@ impl Times {
 
     /// Whether the events stand by start, the longer first; negative numbers are huge, as in XProf.
     pub fn are_in_nesting_order(&self) -> bool {
-        let start = |at: usize| self.offset_ps.at(at) as u64;
         let longest = |at: usize| !(self.duration_ps.get(at) as u64);
-        (1..self.len()).all(|at| {
-            let (before, after) = (start(at - 1), start(at));
-            before < after || before == after && longest(at - 1) <= longest(at)
+        let mut before = 0;
+        self.offset_ps.iter().enumerate().all(|(at, start)| {
+            let (last, start) = (before, start as u64);
+            before = start;
+            last < start || last == start && (at == 0 || longest(at - 1) <= longest(at))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Events and stats, decoded when looked at.
 
 use super::columns::NO_METADATA;
-use super::index::{Line, Positions, Space, Span, text};
+use super::index::{Line, PositionsInOrder, Space, Span, text};
 use super::usual;
 use crate::wire::{Reader, Value};
 
@@ -349,28 +349,44 @@ impl<'a> StatMessage<'a> {
 }
 
 /// The stats of a line's events, for who goes through many of them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct LineStats<'a> {
     file: &'a [u8],
-    positions: &'a Positions,
+    positions: PositionsInOrder<'a>,
 }
 
 impl<'a> LineStats<'a> {
     pub(super) fn of_line(line: Line<'a>) -> Self {
-        Self { file: &line.plane.space.bytes, positions: &line.index.events.positions }
+        let file: &[u8] = &line.plane.space.bytes;
+        Self { file, positions: line.index.events.positions.in_order(file) }
+    }
+
+    /// Where an event is, for the other methods.
+    #[inline]
+    pub fn position(&mut self, event: usize) -> u64 {
+        self.positions.next_of(event)
+    }
+
+    /// The numbers of an event that has two stats and nothing behind them: `uint64_value`s with these
+    /// metadata ids, below 128, in this order; `None` for others, and for many that are written in
+    /// other ways.
+    #[inline]
+    pub fn uint_pair(&self, position: u64, ids: [u8; 2]) -> Option<[u64; 2]> {
+        let mut event = usual::Message::at_short(self.file, position)?;
+        event.skip_first_numbers();
+        let pair = [event.next_uint_of(ids[0])?, event.next_uint_of(ids[1])?];
+        event.is_at_end().then_some(pair)
     }
 
     /// Visits the stats of an event in the order of the file, as numbers; texts are not looked at.
     #[inline]
-    pub fn each_number(&self, event: usize, mut visit: impl FnMut(NumberStat)) {
-        let mut stats = StatMessages::at(self.file, self.positions.get(self.file, event));
+    pub fn each_number(&self, position: u64, mut visit: impl FnMut(NumberStat)) {
+        let mut stats = StatMessages::at(self.file, position);
         // Mostly there is nothing else.
         if let StatMessages::Usual(event) = &mut stats {
-            while let Some(stat) = event.next_stat() {
-                match usual::stat_integer(stat) {
-                    Some(number) => visit(number),
-                    None => visit(Stat::decode(stat.rest()).into()),
-                }
+            event.skip_first_numbers();
+            while let Some(number) = event.next_integer() {
+                visit(number);
             }
             if event.is_at_end() {
                 return;
@@ -421,6 +437,46 @@ impl<'a> Stats<'a> {
     }
 }
 
+impl<'a> Stats<'a> {
+    /// The next stat with a metadata id that is wanted; the values of others are not looked at.
+    pub fn next_of(&mut self, is_wanted: impl Fn(i64) -> bool) -> Option<Stat<'a>> {
+        let Source::Fields(reader) = &mut self.source else {
+            return self.find(|stat| is_wanted(stat.metadata_id));
+        };
+        loop {
+            let (field, value) = reader.next_field().ok().flatten()?;
+            let (5, Value::Bytes(payload, _)) = (field, value) else { continue };
+            if id_of_usual(payload).is_some_and(|id| !is_wanted(id)) {
+                continue;
+            }
+            let stat = Stat::decode(payload);
+            if is_wanted(stat.metadata_id) {
+                return Some(stat);
+            }
+        }
+    }
+}
+
+/// The metadata id of a stat that is an id below 128 and then a value of less than 16 KiB; `None` where
+/// it is written otherwise.
+fn id_of_usual(payload: &[u8]) -> Option<i64> {
+    let &[0x08, id, tag, ref value @ ..] = payload else { return None };
+    let is_whole = match (tag, value) {
+        (0x18 | 0x20 | 0x38, [more @ .., last]) => {
+            *last < 0x80 && more.iter().all(|byte| *byte >= 0x80)
+        }
+        (0x11, value) => value.len() == 8,
+        (0x2a | 0x32, &[length, ref text @ ..]) if length < 0x80 => {
+            text.len() == usize::from(length)
+        }
+        (0x2a | 0x32, &[low, high, ref text @ ..]) if high < 0x80 => {
+            text.len() == usize::from(low & 0x7f) | usize::from(high) << 7
+        }
+        _ => false,
+    };
+    (id < 0x80 && is_whole).then_some(id.into())
+}
+
 impl<'a> Iterator for Stats<'a> {
     type Item = Stat<'a>;
 
@@ -441,5 +497,30 @@ impl<'a> Iterator for Stats<'a> {
                 }
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_is_told_without_decoding_is_that_of_the_stat() {
+        let long = [&[0x08, 9, 0x2a, 0x81, 0x01][..], &[b'x'; 129]].concat();
+        let usual: [&[u8]; 5] = [
+            &[0x08, 9, 0x18, 0x80, 0x01],
+            &[0x08, 9, 0x11, 1, 2, 3, 4, 5, 6, 7, 8],
+            &[0x08, 9, 0x2a, 1, b'x'],
+            &[0x08, 9, 0x32, 0],
+            &long,
+        ];
+        for stat in usual {
+            assert_eq!(id_of_usual(stat), Some(9), "{stat:?}");
+            assert_eq!(Stat::decode(stat).metadata_id, 9);
+            // With another id behind it, which counts, or cut.
+            assert_eq!(id_of_usual(&[stat, &[0x08, 5]].concat()), None, "{stat:?}");
+            assert_eq!(id_of_usual(&stat[..stat.len() - 1]), None, "{stat:?}");
+        }
+        assert_eq!(id_of_usual(&[0x08, 0x81, 0x01, 0x18, 0x01]), None);
     }
 }

@@ -111,6 +111,11 @@ impl Positions {
         Self::Sampled { base, offsets: kept, count }
     }
 
+    /// The same for who asks for one event after the other.
+    pub fn in_order<'a>(&'a self, file: &'a [u8]) -> PositionsInOrder<'a> {
+        PositionsInOrder { positions: self, file, next: (usize::MAX, 0) }
+    }
+
     /// That of an event, in the file.
     #[inline]
     pub fn get(&self, file: &[u8], index: usize) -> u64 {
@@ -125,6 +130,31 @@ impl Positions {
                 prefix as u64
             }
         }
+    }
+}
+
+/// The positions of events for who asks for one after the other.
+#[derive(Debug)]
+pub(super) struct PositionsInOrder<'a> {
+    positions: &'a Positions,
+    file: &'a [u8],
+    /// The event that follows the last one, and its position where that is not kept.
+    next: (usize, u64),
+}
+
+impl PositionsInOrder<'_> {
+    /// That of an event, in the file.
+    #[inline]
+    pub fn next_of(&mut self, index: usize) -> u64 {
+        let position = match self.next {
+            (next, position) if next == index && !index.is_multiple_of(SAMPLED_EVENTS) => position,
+            _ => self.positions.get(self.file, index),
+        };
+        if let Positions::Sampled { .. } = self.positions {
+            let length = self.file.get(position as usize).copied().unwrap_or_default();
+            self.next = (index + 1, position + 2 + u64::from(length));
+        }
+        position
     }
 }
 
@@ -372,8 +402,14 @@ mod tests {
             let positions = positions.sampled(&bytes);
             assert_eq!(matches!(positions, Positions::Sampled { .. }), between.is_empty());
             assert_eq!(positions.len(), lengths.len());
+            let mut in_order = positions.in_order(&file);
             for (event, &prefix) in prefixes.iter().enumerate() {
                 assert_eq!(positions.get(&file, event), 5 + u64::from(prefix));
+                assert_eq!(in_order.next_of(event), 5 + u64::from(prefix));
+            }
+            // In another order too.
+            for event in [3, 4, 4, 20, 5, 49, 0, 1] {
+                assert_eq!(in_order.next_of(event), 5 + u64::from(prefixes[event]));
             }
         }
     }

@@ -127,11 +127,7 @@ impl<'a> Merged<'a> {
         Self {
             plane,
             events: plane.event_metadata().iter(space).map(|entry| (entry.key(), entry)).collect(),
-            stat_names: plane
-                .stat_metadata()
-                .iter(space)
-                .map(|entry| (entry.key(), entry))
-                .collect(),
+            stat_names: plane.stat_metadata().iter().map(|entry| (entry.key(), entry)).collect(),
             lines: plane.lines().map(|line| MergedLine::new(line, 0)).collect(),
             stats: plane.stats().map(|stat| (stat.metadata_id, stat)).collect(),
             ids: vec![Ids::default()],
@@ -141,7 +137,7 @@ impl<'a> Merged<'a> {
     fn add(&mut self, plane: Plane<'a>) {
         let space = plane.space();
         let events = plane.event_metadata().iter(space).map(|entry| (entry.key(), entry));
-        let stats = plane.stat_metadata().iter(space).map(|entry| (entry.key(), entry));
+        let stats = plane.stat_metadata().iter().map(|entry| (entry.key(), entry));
         let ids = Ids {
             events: join(&mut self.events, events, |entry| entry.name()),
             stats: join(&mut self.stat_names, stats, |entry| entry.name()),
@@ -337,7 +333,7 @@ mod tests {
             .map(|event| {
                 let stat = event.stats().next().unwrap().metadata_id;
                 let name = plane.event_metadata().get(&merged, event.metadata_id()).unwrap().name();
-                (name, event.offset_ps, plane.stat_metadata().name(&merged, stat))
+                (name, event.offset_ps, plane.stat_metadata().name(stat))
             })
             .collect();
         assert_eq!(events, [("a", 2001, "x"), ("b", 2002, "y"), ("c", 5, "y")]);

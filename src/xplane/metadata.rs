@@ -167,7 +167,8 @@ pub struct StatMetadataTable {
 pub(super) struct StatMetadataEntry {
     pub key: i64,
     pub id: i64,
-    pub name: Span,
+    /// A copy: names of stats are few and asked for with each stat.
+    pub name: Box<str>,
     pub stat_type: Option<StatType>,
 }
 
@@ -196,34 +197,30 @@ impl StatMetadataTable {
     }
 
     /// The name of a stat by its metadata id; empty where the id is not in the table.
-    pub fn name<'a>(&self, space: &'a Space, id: i64) -> &'a str {
-        self.index_of(id).map_or("", |index| space.text(self.entries[index as usize].name))
+    pub fn name(&self, id: i64) -> &str {
+        self.index_of(id).map_or("", |index| &*self.entries[index as usize].name)
     }
 
     /// The entry of an id.
-    pub fn get<'a>(&'a self, space: &'a Space, id: i64) -> Option<StatMetadata<'a>> {
-        self.index_of(id).map(|index| StatMetadata { space, entry: &self.entries[index as usize] })
+    #[inline]
+    pub fn get(&self, id: i64) -> Option<StatMetadata<'_>> {
+        self.index_of(id).map(|index| StatMetadata { entry: &self.entries[index as usize] })
     }
 
     /// The first entry with this well-known type.
-    pub fn of_type<'a>(
-        &'a self,
-        space: &'a Space,
-        stat_type: StatType,
-    ) -> Option<StatMetadata<'a>> {
-        self.iter(space).find(|entry| entry.stat_type() == Some(stat_type))
+    pub fn of_type(&self, stat_type: StatType) -> Option<StatMetadata<'_>> {
+        self.iter().find(|entry| entry.stat_type() == Some(stat_type))
     }
 
     /// All entries, in the order of their first appearance in the file.
-    pub fn iter<'a>(&'a self, space: &'a Space) -> impl ExactSizeIterator<Item = StatMetadata<'a>> {
-        self.entries.iter().map(move |entry| StatMetadata { space, entry })
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = StatMetadata<'_>> {
+        self.entries.iter().map(|entry| StatMetadata { entry })
     }
 }
 
 /// What a stat metadata id stands for (`XStatMetadata`).
 #[derive(Debug, Clone, Copy)]
 pub struct StatMetadata<'a> {
-    space: &'a Space,
     entry: &'a StatMetadataEntry,
 }
 
@@ -240,7 +237,7 @@ impl<'a> StatMetadata<'a> {
 
     /// The name.
     pub fn name(&self) -> &'a str {
-        self.space.text(self.entry.name)
+        &self.entry.name
     }
 
     /// The well-known type of the name.
@@ -257,8 +254,9 @@ impl EventMetadataEntry {
 }
 
 impl StatMetadataEntry {
-    /// Fills in the well-known type once the name is known.
-    pub(super) fn classify(&mut self, name: &str) {
+    /// Fills in the name and its well-known type.
+    pub(super) fn set_name(&mut self, name: &str) {
+        self.name = name.into();
         self.stat_type = schema::stat_type(name);
     }
 }

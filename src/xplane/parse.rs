@@ -7,7 +7,7 @@
 
 use super::columns::{Durations, DurationsRun, NO_METADATA, Times};
 use super::event::Numbers;
-use super::index::{EventColumns, EventStats, LineIndex, PlaneIndex, Positions, Space, Span};
+use super::index::{EventColumns, EventStats, LineIndex, PlaneIndex, Positions, Space, Span, text};
 use super::metadata::{
     EventMetadataEntry, EventMetadataTable, StatMetadataEntry, StatMetadataTable,
 };
@@ -111,11 +111,8 @@ impl Space {
         }
         for entry in parts.stat_metadata {
             let (entry, key) = self.join(&entry);
-            let mut parsed = {
-                let message = self.message("XStatMetadata", entry);
-                parse_stat_metadata(&message, key)?
-            };
-            parsed.classify(self.text(parsed.name));
+            let message = self.message("XStatMetadata", entry);
+            let parsed = parse_stat_metadata(&message, key)?;
             insert_stat_metadata(&mut plane.stat_metadata, parsed);
         }
         plane.event_metadata.by_id.seal();
@@ -355,16 +352,11 @@ fn read_events(
         let first = index * EVENTS_PER_TASK;
         let mut run = Run::default();
         for (at, metadata) in metadata.iter_mut().enumerate() {
-            let prefix = (positions.get(file, first + at) - line.base) as usize;
-            let mut reader = Reader::at(line.bytes, prefix);
-            let (bytes, offset) = reader.length_delimited().map_err(|error| line.fail(error))?;
-            let start = (line.base + offset as u64) as usize;
-            let usual = usual::Message::new(file, start, bytes.len());
-            let numbers = match usual.and_then(|event| {
-                usual::read_event(event, |id, is_text| run.note_stat(id, is_text))
-            }) {
+            let position = positions.get(file, first + at);
+            let usual = usual::Message::at_short(file, position);
+            let numbers = match usual.and_then(|event| run.read_usual(event)) {
                 Some(numbers) => numbers,
-                None => read_any_event(&line.child("XEvent", bytes, offset), &mut run)?,
+                None => read_other_event(line, file, (position - line.base) as usize, &mut run)?,
             };
             *metadata = u32::try_from(numbers.metadata_id).unwrap_or(UNUSUAL_ID);
             offsets.fill(at, numbers.offset_ps);
@@ -413,6 +405,9 @@ fn index_event_metadata(bytes: &[u8], events: &mut EventColumns, table: &EventMe
 /// Number of a run of events, and its part of each column.
 type Columns<'a> = (usize, ((&'a mut [u32], OffsetsRun<'a>), DurationsRun<'a>));
 
+/// How many metadata ids of stats are remembered while a run of events is read.
+const RECENT: usize = 64;
+
 /// What was found in a run of events.
 struct Run {
     /// Starts and durations that do not fit the columns.
@@ -423,8 +418,9 @@ struct Run {
     stat_ids: BTreeSet<i64>,
     /// Whether any of them is a text.
     have_texts: bool,
-    /// Ids that were noted lately, by their low bits: most events repeat a few.
-    recent: [Option<i64>; 64],
+    /// Ids that were noted lately, by their low bits: most events repeat a few. At first each is one
+    /// that does not belong at its place.
+    recent: [i64; RECENT],
 }
 
 impl Default for Run {
@@ -435,26 +431,45 @@ impl Default for Run {
             are_aggregated: false,
             stat_ids: BTreeSet::new(),
             have_texts: false,
-            recent: [None; 64],
+            recent: std::array::from_fn(|place| place as i64 + 1),
         }
     }
 }
 
 impl Run {
+    #[allow(clippy::inline_always, reason = "run for every event of a profile")]
+    #[inline(always)]
+    fn read_usual(&mut self, event: usual::Message<'_>) -> Option<Numbers> {
+        usual::read_event(event, |id, is_text| self.note_stat(id, is_text))
+    }
+
     #[inline]
     fn note_stat(&mut self, id: i64, is_text: bool) {
         self.have_texts |= is_text;
-        let recent = &mut self.recent[(id & 63) as usize];
-        if *recent != Some(id) {
-            *recent = Some(id);
+        let recent = &mut self.recent[id as usize % RECENT];
+        if *recent != id {
+            *recent = id;
             self.stat_ids.insert(id);
         }
     }
 }
 
-/// Checks an event that is written in any way and returns its numbers.
-#[cold]
-fn read_any_event(message: &Message<'_>, run: &mut Run) -> Parsed<Numbers> {
+/// Checks an event that is long, or not written as usual, and returns its numbers; `prefix` is where
+/// its length stands in the line.
+#[inline(never)]
+fn read_other_event(
+    line: &Message<'_>,
+    file: &[u8],
+    prefix: usize,
+    run: &mut Run,
+) -> Parsed<Numbers> {
+    let mut reader = Reader::at(line.bytes, prefix);
+    let (bytes, offset) = reader.length_delimited().map_err(|error| line.fail(error))?;
+    let message = line.child("XEvent", bytes, offset);
+    let usual = usual::Message::new(file, message.base as usize, bytes.len());
+    if let Some(numbers) = usual.and_then(|event| run.read_usual(event)) {
+        return Ok(numbers);
+    }
     let mut numbers = Numbers::default();
     let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
@@ -525,15 +540,20 @@ fn parse_event_metadata(message: &Message<'_>, key: i64) -> Parsed<EventMetadata
 
 fn parse_stat_metadata(message: &Message<'_>, key: i64) -> Parsed<StatMetadataEntry> {
     let mut entry = StatMetadataEntry { key, ..StatMetadataEntry::default() };
+    let mut name: &[u8] = &[];
     let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
         match field {
             (1, Value::Varint(value)) => entry.id = value as i64,
-            (2, Value::Bytes(bytes, offset)) => entry.name = message.string(bytes, offset)?,
+            (2, Value::Bytes(bytes, offset)) => {
+                message.check_utf8(bytes, offset)?;
+                name = bytes;
+            }
             (3, Value::Bytes(bytes, offset)) => message.check_utf8(bytes, offset)?,
             _ => {}
         }
     }
+    entry.set_name(text(name));
     Ok(entry)
 }
 

@@ -32,6 +32,14 @@ impl<'a> Message<'a> {
         (length < PLACES).then_some(Self { window, at: 0, end: length })
     }
 
+    /// The message whose length prefix is at `position`, where that is one byte.
+    #[inline(always)]
+    pub fn at_short(buffer: &'a [u8], position: u64) -> Option<Self> {
+        let position = position as usize;
+        let &[length, ref window @ ..] = buffer.get(position..)?.first_chunk::<{ WINDOW + 1 }>()?;
+        (length < 0x80).then_some(Self { window, at: 0, end: length.into() })
+    }
+
     /// What is left of the message.
     pub fn rest(&self) -> &'a [u8] {
         self.window.get(self.at..self.end).unwrap_or_default()
@@ -100,17 +108,78 @@ impl<'a> Message<'a> {
         is_whole.then_some(Self { window: self.window, at: start, end: start + length })
     }
 
+    /// Goes over the numbers that an event starts with, as far as they are usual.
+    #[inline(always)]
+    pub fn skip_first_numbers(&mut self) {
+        for tag in [0x08, 0x10, 0x18] {
+            if self.byte(self.at) == tag && self.skip_number().is_none() {
+                break;
+            }
+        }
+    }
+
+    /// The next field, where it is a stat that has an id and then an integer.
+    #[inline(always)]
+    pub fn next_integer(&mut self) -> Option<NumberStat> {
+        let head = self.stat_head()?;
+        let value = self.word(self.at + HEAD + 1);
+        let ends = ends_in_eight(value);
+        self.skip_integer(head, ends)?;
+        let kind = if head.value_tag == 0x18 { NumberKind::Uint } else { NumberKind::Int };
+        let value = join_groups_of_seven(value & (ends ^ ends.wrapping_sub(1)));
+        Some(NumberStat::new(head.id, kind, value))
+    }
+
+    /// The number of the next field, where it is a stat that has this id, below 128, and then a
+    /// `uint64_value`.
+    #[inline(always)]
+    pub fn next_uint_of(&mut self, id: u8) -> Option<u64> {
+        let head = self.word(self.at);
+        let is_wanted = head & 0xff_ffff_80ff == 0x18_0008_0022 | u64::from(id) << 24;
+        let length = (head >> 8) as usize & 0x7f;
+        let value = self.word(self.at + HEAD + 1);
+        let ends = ends_in_eight(value);
+        let is_whole = ends.trailing_zeros() as usize / 8 + HEAD == length;
+        let is_usual = is_wanted && ends != 0 && is_whole && self.skip(2 + length);
+        is_usual.then(|| join_groups_of_seven(value & (ends ^ ends.wrapping_sub(1))))
+    }
+
+    /// Goes over the next field, where it is a stat that has an id and then an integer; gives the id.
+    #[inline(always)]
+    fn next_integer_id(&mut self) -> Option<i64> {
+        let head = self.stat_head()?;
+        self.skip_integer(head, ends_in_eight(self.word(self.at + HEAD + 1)))?;
+        Some(head.id)
+    }
+
+    /// What is written before the value of the next stat, if there is a stat; whether the message goes
+    /// so far is not looked at.
+    #[inline(always)]
+    fn stat_head(&self) -> Option<StatHead> {
+        let head = self.word(self.at);
+        let is_usual = head & 0x80ff_80ff == 0x0008_0022;
+        is_usual.then_some(StatHead {
+            length: (head >> 8) as usize & 0x7f,
+            id: i64::from((head >> 24) as u8),
+            value_tag: (head >> 32) as u8,
+        })
+    }
+
+    /// Goes over a stat, where it is an integer and nothing else; `ends` says where its value ends.
+    #[inline(always)]
+    fn skip_integer(&mut self, head: StatHead, ends: u64) -> Option<()> {
+        let length = HEAD - 2 + 1 + ends.trailing_zeros() as usize / 8 + 1;
+        let is_integer = head.value_tag == 0x18 || head.value_tag == 0x20;
+        (is_integer && ends != 0 && length == head.length && self.skip(2 + length)).then_some(())
+    }
+
     /// The next stat of an event; `None` at the end, or where something is not written as usual.
     #[inline(always)]
     pub fn next_stat(&mut self) -> Option<Self> {
         if self.tag()? == 0x22 {
             return self.message();
         }
-        for tag in [0x08, 0x10, 0x18] {
-            if self.tag() == Some(tag) {
-                self.skip_number()?;
-            }
-        }
+        self.skip_first_numbers();
         loop {
             match self.tag()? {
                 0x08 | 0x10 | 0x18 | 0x28 => self.skip_number()?,
@@ -129,6 +198,20 @@ impl<'a> Message<'a> {
         }
         is_there
     }
+}
+
+/// Bytes before the value of a usual stat and its tag: tag and length of the stat, tag and id.
+const HEAD: usize = 4;
+
+/// What is written before the value of a stat, where each takes a byte.
+#[derive(Clone, Copy)]
+struct StatHead {
+    /// Bytes of the stat.
+    length: usize,
+    /// The metadata id.
+    id: i64,
+    /// Tag of the value.
+    value_tag: u8,
 }
 
 /// Goes over the events of a line that have less than 128 bytes, from a position on; notes where their
@@ -162,9 +245,8 @@ pub(super) fn read_event(
     if event.tag() == Some(0x18) {
         numbers.duration_ps = event.number()? as i64;
     }
-    while event.tag() == Some(0x22) {
-        let (id, is_text) = read_stat(event.message()?)?;
-        note_stat(id, is_text);
+    while let Some(id) = event.next_integer_id() {
+        note_stat(id, false);
     }
     while let Some(tag) = event.tag() {
         match tag {
@@ -272,6 +354,42 @@ mod tests {
         assert_eq!(prefixes, [3, 7]);
         line.truncate(5);
         assert_eq!(note_events(&line, 2, &mut prefixes), 2);
+    }
+
+    #[test]
+    fn stats_that_are_integers_are_read_at_once() {
+        let stats = [
+            0x22, 0x05, 0x08, 0x05, 0x18, 0x81, 0x01, // a `uint64_value`
+            0x22, 0x04, 0x08, 0x7f, 0x20, 0x07, // an `int64_value`
+        ];
+        let read = |bytes: &[u8]| {
+            let buffer = padded(bytes, 0);
+            let mut event = Message::new(&buffer, 0, bytes.len()).unwrap();
+            let read: Vec<_> = std::iter::from_fn(|| event.next_integer()).collect();
+            (read, event.is_at_end())
+        };
+        let [first, second] =
+            [NumberStat::new(5, NumberKind::Uint, 129), NumberStat::new(127, NumberKind::Int, 7)];
+        assert_eq!(read(&stats), (vec![first, second], true));
+        for end in 1..stats.len() {
+            let (integers, is_at_end) = read(&stats[..end]);
+            let is_between = end == 7;
+            assert_eq!((integers.len(), is_at_end), (usize::from(end >= 7), is_between), "{end}");
+        }
+        let buffer = padded(&stats, 0);
+        let mut event = Message::new(&buffer, 0, stats.len()).unwrap();
+        assert_eq!(event.next_uint_of(6), None);
+        assert_eq!(event.next_uint_of(5), Some(129));
+        assert_eq!(event.next_uint_of(0x7f), None, "it is of another kind");
+        let unusual: [&[u8]; 4] = [
+            &[0x22, 0x02, 0x08, 0x05],                         // without a value
+            &[0x22, 0x06, 0x08, 0x05, 0x18, 0x07, 0x18, 0x08], // with two
+            &[0x22, 0x05, 0x08, 0x85, 0x01, 0x18, 0x07],       // a long id
+            &[0x22, 0x04, 0x08, 0x05, 0x38, 0x07],             // a reference
+        ];
+        for stat in unusual {
+            assert_eq!(read(stat), (vec![], false), "{stat:?}");
+        }
     }
 
     #[test]

@@ -183,7 +183,7 @@ pub fn start_ps(line_timestamp_ns: i64, event: &Event<'_>) -> i128 {
 pub fn stat_text(plane: Plane<'_>, event: &Event<'_>, names: &[&str]) -> Option<String> {
     let stats = plane.stat_metadata();
     event.stats().find_map(|stat| {
-        let name = until_zero(stats.name(plane.space(), stat.metadata_id));
+        let name = until_zero(stats.name(stat.metadata_id));
         if !names.contains(&name) {
             return None;
         }

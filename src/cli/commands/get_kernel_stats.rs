@@ -160,7 +160,7 @@ impl Kernels {
     fn add_line(&mut self, plane: Plane<'_>, line: Line<'_>) -> Result<(), Failed> {
         let names = Names::new(plane, &Filter::Bytes);
         let stats = plane.stat_metadata();
-        let has_op_names = stats.iter(plane.space()).any(|entry| entry.name() == "tf_op_name");
+        let has_op_names = stats.iter().any(|entry| entry.name() == "tf_op_name");
         // Places of names that do not depend on the event's stats; none for names left out.
         let mut by_id: HashMap<i64, Option<usize>, FixedState> = HashMap::default();
         for event in line.events() {

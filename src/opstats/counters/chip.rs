@@ -94,7 +94,7 @@ impl<'a> CounterDevice<'a> {
 pub fn text_of<'a>(plane: Plane<'a>, stat: Stat<'a>) -> &'a str {
     match stat.value {
         StatValue::Str(text) => text,
-        StatValue::Ref(id) => plane.stat_metadata().name(plane.space(), id as i64),
+        StatValue::Ref(id) => plane.stat_metadata().name(id as i64),
         _ => "",
     }
 }

@@ -49,7 +49,7 @@ impl<'a> Samples<'a> {
     pub fn of(device: CounterDevice<'a>) -> Option<Self> {
         let plane = device.plane;
         let stat = |stat_type| {
-            let entry = plane.stat_metadata().of_type(plane.space(), stat_type);
+            let entry = plane.stat_metadata().of_type(stat_type);
             entry.map(|entry| entry.id())
         };
         let mut samples = Self {
@@ -183,5 +183,5 @@ fn is_grouped(space: &Space) -> bool {
     space
         .planes()
         .filter(|plane| is_device_plane(plane.name()) || is_host_plane(plane.name()))
-        .all(|plane| plane.stat_metadata().of_type(space, StatType::GroupId).is_some())
+        .all(|plane| plane.stat_metadata().of_type(StatType::GroupId).is_some())
 }

@@ -146,7 +146,7 @@ pub fn combine(hosts: impl IntoIterator<Item = Collectives>) -> Collectives {
 /// Which event metadata of a plane, by place, are sends to and receives from the host.
 fn transfer_ops(core: &Plane<'_>) -> Vec<bool> {
     let space = core.space();
-    let Some(category) = core.stat_metadata().of_type(space, StatType::HloCategory) else {
+    let Some(category) = core.stat_metadata().of_type(StatType::HloCategory) else {
         return Vec::new();
     };
     let is_transfer = |name: &str| name.contains("host send") || name.contains("host recv");
@@ -156,7 +156,7 @@ fn transfer_ops(core: &Plane<'_>) -> Vec<bool> {
             let stat = op.stats().find(|stat| stat.metadata_id == category.id());
             stat.is_some_and(|stat| match stat.value {
                 StatValue::Str(name) => is_transfer(name),
-                StatValue::Ref(id) => is_transfer(core.stat_metadata().name(space, id as i64)),
+                StatValue::Ref(id) => is_transfer(core.stat_metadata().name(id as i64)),
                 _ => false,
             })
         })

@@ -162,7 +162,7 @@ fn group_size(core: Plane<'_>, op: &EventMetadata<'_>) -> i32 {
     const ENDPOINT_GROUPS: u32 = 2;
     const ONE_TO_ONE_GROUPS: u32 = 3;
     const ENDPOINTS: u32 = 1;
-    let Some(kind) = core.stat_metadata().of_type(core.space(), StatType::DcnCollectiveInfo) else {
+    let Some(kind) = core.stat_metadata().of_type(StatType::DcnCollectiveInfo) else {
         return 0;
     };
     let stat = op.stats().find(|stat| stat.metadata_id == kind.id());

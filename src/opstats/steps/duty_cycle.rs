@@ -109,27 +109,23 @@ impl Tracker {
     }
 
     fn add_line(&mut self, line: LineView<'_>, mut duty: impl FnMut(u32) -> Duty) {
-        let mut busy = Vec::new();
-        let mut confident = Vec::new();
-        let mut sorted_busy = SpanBuilder::new(&mut busy);
-        let mut sorted_confident = SpanBuilder::new(&mut confident);
+        let (mut on, mut unknown) = (SpanBuilder::default(), SpanBuilder::default());
         let (spans, metadata) = (line.spans(), line.metadata());
+        let mut total = self.total;
         for place in 0..line.event_count() {
             let span = spans.at(place);
-            self.total = expanded(self.total, span);
+            total = expanded(total, span);
             match duty(metadata.at(place)) {
                 Duty::Off => {}
-                Duty::On => {
-                    sorted_busy.add(span);
-                    sorted_confident.add(span);
-                }
-                Duty::Unknown => sorted_busy.add(span),
+                Duty::On => on.add(span),
+                Duty::Unknown => unknown.add(span),
             }
         }
-        let busy = sorted_busy.finish();
-        let with_confidence = sorted_confident.finish();
-        self.busy.unite(busy);
-        self.busy_with_confidence.unite(with_confidence);
+        self.total = total;
+        let on = on.finish();
+        self.busy.unite(on.clone());
+        self.busy.unite(unknown.finish());
+        self.busy_with_confidence.unite(on);
     }
 
     fn unite(&mut self, other: Self) {
@@ -157,7 +153,7 @@ fn expanded(span: Timespan, other: Timespan) -> Timespan {
 }
 
 /// Spans of time that do not overlap, in their order.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Spans(Vec<(u64, u64)>);
 
 impl Spans {
@@ -165,12 +161,13 @@ impl Spans {
         self.0.iter().fold(0, |sum, &(begin, end)| sum.wrapping_add(end.wrapping_sub(begin)))
     }
 
+    #[allow(clippy::stable_sort_primitive, reason = "it joins what is sorted in linear time")]
     fn unite(&mut self, other: Self) {
         if self.0.is_empty() {
             *self = other;
         } else if !other.0.is_empty() {
             self.0.extend(other.0);
-            self.0.sort_unstable();
+            self.0.sort();
             join_sorted(&mut self.0);
         }
     }
@@ -188,16 +185,13 @@ fn join_sorted(spans: &mut Vec<(u64, u64)>) {
 }
 
 /// Collects spans that come mostly in order.
-struct SpanBuilder<'a> {
-    spans: &'a mut Vec<(u64, u64)>,
-    is_sorted: bool,
+#[derive(Default)]
+struct SpanBuilder {
+    spans: Vec<(u64, u64)>,
+    is_unsorted: bool,
 }
 
-impl<'a> SpanBuilder<'a> {
-    fn new(spans: &'a mut Vec<(u64, u64)>) -> Self {
-        Self { spans, is_sorted: true }
-    }
-
+impl SpanBuilder {
     #[inline]
     fn add(&mut self, span: Timespan) {
         let (begin, end) = (span.begin_ps, span.end_ps());
@@ -207,7 +201,7 @@ impl<'a> SpanBuilder<'a> {
         match self.spans.last_mut() {
             Some(last) if begin >= last.0 && begin <= last.1 => last.1 = last.1.max(end),
             Some(last) => {
-                self.is_sorted &= begin > last.1;
+                self.is_unsorted |= begin <= last.1;
                 self.spans.push((begin, end));
             }
             None => self.spans.push((begin, end)),
@@ -215,9 +209,8 @@ impl<'a> SpanBuilder<'a> {
     }
 
     fn finish(self) -> Spans {
-        let spans = std::mem::take(self.spans);
-        let mut spans = Spans(spans);
-        if !self.is_sorted {
+        let mut spans = Spans(self.spans);
+        if self.is_unsorted {
             spans.0.sort_unstable();
             join_sorted(&mut spans.0);
         }
@@ -230,8 +223,7 @@ mod tests {
     use super::*;
 
     fn spans(of: &[(u64, u64)]) -> Spans {
-        let mut collected = Vec::new();
-        let mut builder = SpanBuilder::new(&mut collected);
+        let mut builder = SpanBuilder::default();
         for &(begin_ps, end_ps) in of {
             builder.add(Timespan::from_end_points(begin_ps, end_ps));
         }

@@ -221,7 +221,8 @@ impl<'a> Categories<'a> {
 
     fn look_up(&mut self, metadata: u32) -> Option<usize> {
         let (mut program, mut symbol, mut category) = (None, None, "");
-        for stat in self.plane.event_metadata_at(metadata).stats() {
+        let types = [StatType::ProgramId, StatType::SymbolId, StatType::HloCategory];
+        for stat in self.plane.event_metadata_at(metadata).stats().of_types(types) {
             match stat.stat_type {
                 Some(StatType::ProgramId) => program = Some(stat.int_or_uint_value()),
                 Some(StatType::SymbolId) => symbol = Some(stat.int_or_uint_value()),

@@ -129,7 +129,7 @@ type Texts<'a> = (Option<&'a str>, Option<&'a str>, bool);
 impl Wanted {
     fn of_plane(plane: PlaneView<'_>) -> Self {
         let file = plane.file();
-        let entries = file.stat_metadata().iter(file.space());
+        let entries = file.stat_metadata().iter();
         let wanted = entries.filter_map(|entry| match entry.stat_type()? {
             wanted @ (StatType::TfOp
             | StatType::SourceInfo

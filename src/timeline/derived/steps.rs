@@ -61,7 +61,7 @@ pub(super) fn derive(plane: PlaneView<'_>, groups: &GroupMetadataMap) -> PlaneCh
 
 fn events_by_time(plane: PlaneView<'_>) -> Vec<Timed<Grouped>> {
     let file = plane.file();
-    let file_has_groups = file.stat_metadata().of_type(file.space(), StatType::GroupId).is_some();
+    let file_has_groups = file.stat_metadata().of_type(StatType::GroupId).is_some();
     let group_id = |event: EventView<'_>| {
         event.added_group_id().or_else(|| {
             let stat = file_has_groups.then(|| event.stat(StatType::GroupId))?;

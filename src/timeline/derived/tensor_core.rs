@@ -86,7 +86,8 @@ impl<'a> Recipe<'a> {
     /// What the events of a metadata add.
     pub fn of_metadata(metadata: EventMetadataView<'a>) -> Self {
         let mut recipe = Self { metadata: metadata.index(), ..Self::default() };
-        for stat in metadata.stats() {
+        let types = [StatType::TfOp, StatType::SourceInfo, StatType::IsAsync, StatType::GroupId];
+        for stat in metadata.stats().of_types(types) {
             match stat.stat_type {
                 Some(StatType::TfOp) => recipe.tf_op = Some(stat.str_value()),
                 Some(StatType::SourceInfo) => recipe.source = Some(stat.str_value()),

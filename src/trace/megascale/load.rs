@@ -88,12 +88,11 @@ fn load_graphs<'a>(
 /// The last `graph_key` of an event itself; empty where it is no text.
 fn graph_key(event: FileEvent<'_>) -> &str {
     let plane = event.line.plane();
-    let (space, table) = (plane.space(), plane.stat_metadata());
-    let keys =
-        event.event.stats().filter(|stat| table.name(space, stat.metadata_id) == "graph_key");
+    let table = plane.stat_metadata();
+    let keys = event.event.stats().filter(|stat| table.name(stat.metadata_id) == "graph_key");
     match keys.last().map(|stat| stat.value) {
         Some(StatValue::Str(key)) => key,
-        Some(StatValue::Ref(id)) => table.name(space, id as i64),
+        Some(StatValue::Ref(id)) => table.name(id as i64),
         _ => "",
     }
 }

@@ -127,8 +127,8 @@ impl<'a> FileEvent<'a> {
     /// A stat as argument.
     pub fn argument(&self, stat: &Stat<'a>) -> Option<(&'a str, Argument<'a>)> {
         let plane = self.line.plane();
-        let (space, table) = (plane.space(), plane.stat_metadata());
-        let entry = table.get(space, stat.metadata_id);
+        let table = plane.stat_metadata();
+        let entry = table.get(stat.metadata_id);
         if entry.and_then(|entry| entry.stat_type()).is_some_and(|kind| SKIPPED.contains(&kind)) {
             return None;
         }
@@ -137,7 +137,7 @@ impl<'a> FileEvent<'a> {
             StatValue::Uint(value) => Argument::Uint(value),
             StatValue::Double(value) => Argument::Double(value),
             StatValue::Str(text) => Argument::Text(text),
-            StatValue::Ref(id) => Argument::Text(table.name(space, id as i64)),
+            StatValue::Ref(id) => Argument::Text(table.name(id as i64)),
             // XProf asks for the text of bytes and gets none.
             StatValue::Bytes(_) => Argument::Text(""),
             StatValue::NotSet => return None,
