@@ -153,7 +153,9 @@ impl ToolData {
                 if let Some(reason) = answer.reason {
                     self.note(tool, &reason);
                 }
-                Some(String::from_utf8_lossy(&answer.body).into_owned())
+                let text = String::from_utf8(answer.body);
+                let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                Some(text.unwrap_or_else(|error| lossy(error.as_bytes())))
             }
             Err(ToolError::NoData(reason) | ToolError::Failed(reason)) => {
                 self.note(tool, &reason);
@@ -161,6 +163,14 @@ impl ToolData {
             }
             Err(ToolError::Unknown) => None,
         }
+    }
+
+    /// Whether any of the session's profiles has a text somewhere.
+    pub fn mentions(&self, text: &str) -> bool {
+        let finder = memchr::memmem::Finder::new(text);
+        self.session.hosts.iter().any(|file| {
+            self.profiles.space(file).is_ok_and(|space| finder.find(space.file()).is_some())
+        })
     }
 
     /// The names of the session's HLO modules, in the order of their files' names.

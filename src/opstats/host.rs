@@ -69,17 +69,26 @@ impl OpStats {
             let details = &stats.core_id_to_details;
             parts.contains(Parts::DUTY_CYCLE).then(|| steps::duty_cycle(timeline, details))
         };
-        let (((programs, facts), host_ops), (cores, duty_cycle)) = rayon::join(
+        let steps_of = |of_cores| steps::of_host(timeline, &stats.core_id_to_details, of_cores);
+        let read_steps = || {
+            let (cores, steps) = rayon::join(read_cores, || {
+                (wants_steps && !wants_cores).then(|| steps_of(Vec::new()))
+            });
+            let steps = steps.or_else(|| wants_steps.then(|| steps_of(cores.steps)));
+            (cores.ops, steps)
+        };
+        let (((programs, facts), host_ops), ((core_ops, steps), duty_cycle)) = rayon::join(
             || rayon::join(read_programs, read_host_ops),
-            || rayon::join(read_cores, read_duty_cycle),
+            || rayon::join(read_steps, read_duty_cycle),
         );
         stats.duty_cycle = duty_cycle.unwrap_or_default();
+        stats.steps = Arc::new(steps.unwrap_or_default());
         stats.host_op_metrics_db = Arc::new(host_ops.unwrap_or_default());
         let modules = Modules::of_programs(&programs);
         if wants_ops {
             let children = (with_children && devices.is_tpu).then(|| FusionChildren::new(&modules));
             stats.tensor_core_ops =
-                if knows_ops { Arc::clone(&known.tensor_core_ops) } else { Arc::new(cores.ops) };
+                if knows_ops { Arc::clone(&known.tensor_core_ops) } else { Arc::new(core_ops) };
             stats.device_op_metrics_db = Arc::new(if devices.is_tpu {
                 device_ops(&stats.tensor_core_ops, children)
             } else {
@@ -88,10 +97,6 @@ impl OpStats {
         }
         if parts.contains(Parts::KERNELS) {
             stats.kernel_reports = Arc::new(kernel_reports(timeline));
-        }
-        if wants_steps {
-            let details = &stats.core_id_to_details;
-            stats.steps = Arc::new(steps::of_host(timeline, details, cores.steps));
         }
         if parts.contains(Parts::PROGRAMS) {
             stats.programs = facts.unwrap_or_else(|| Arc::new(program_facts(&modules)));

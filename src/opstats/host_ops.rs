@@ -61,7 +61,12 @@ fn collect_ops(plane: PlaneView<'_>, ids: StatIds) -> HostOps<'_> {
     for line in plane.lines() {
         let may_have_stage = line.may_have_stat(ids.stage);
         let mut last = None;
-        for event in line.events() {
+        let metadata = line.metadata();
+        for place in 0..line.event_count() {
+            if !may_have_stage && last == Some(metadata.at(place)) {
+                continue;
+            }
+            let event = line.event(place);
             let stage = if may_have_stage { stat_of(event, ids.stage) } else { None };
             if let Some(stage) = stage {
                 if event.name().is_empty() {
@@ -106,8 +111,7 @@ fn stage_op<'a>(name: &'a str, category: &'a str, stage: i64) -> HostOp<'a> {
 }
 
 fn stat_of(event: EventView<'_>, id: Option<i64>) -> Option<StatView<'_>> {
-    let id = id?;
-    event.stats().find(|stat| stat.metadata_id == id)
+    event.stat_of(id?)
 }
 
 /// The begin or the end of an op.

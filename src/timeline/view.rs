@@ -109,6 +109,15 @@ impl<'a> PlaneView<'a> {
         })
     }
 
+    /// Whether stats with this metadata id can be made of what is known of an event, or take the place
+    /// of the file's, without being among its edits.
+    fn may_be_made(self, id: i64) -> bool {
+        let data = self.data;
+        id == data.group_id_stat
+            || id == data.is_eager_stat
+            || data.flows.as_ref().is_some_and(|rule| rule.flow_stat == id)
+    }
+
     /// Whether events of the plane can have a flow, of the file or made of their stats.
     pub fn can_have_flows(self) -> bool {
         let in_file = self.file.stat_metadata().of_type(StatType::Flow);
@@ -519,9 +528,25 @@ impl<'a> EventView<'a> {
         self.line.has_edits() && !self.line.data.edits_of(self.key).is_empty()
     }
 
+    /// Whether the event can have a stat, of the file or added, beside marks.
+    #[inline]
+    pub fn may_have_stats(self) -> bool {
+        self.has_edits() || self.file.is_some_and(|event| event.may_have_stats())
+    }
+
     /// The first stat of the event with this type.
     pub fn stat(self, stat_type: StatType) -> Option<StatView<'a>> {
-        let id = self.line.plane.stat_id(stat_type)?;
+        self.stat_of(self.line.plane.stat_id(stat_type)?)
+    }
+
+    /// The first stat of the event with this metadata id.
+    pub fn stat_of(self, id: i64) -> Option<StatView<'a>> {
+        if let Some(event) = self.file
+            && !self.has_edits()
+            && !self.line.plane.may_be_made(id)
+        {
+            return event.stats_of(&[id]).next().map(|stat| self.line.plane.resolve(stat));
+        }
         self.stats().find(|stat| stat.metadata_id == id)
     }
 

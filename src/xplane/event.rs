@@ -64,6 +64,17 @@ impl<'a> Event<'a> {
         StatMessages::at(&self.line.plane.space.bytes, self.position())
     }
 
+    /// Whether the event has a stat, or is written so that this is not seen at once.
+    #[inline]
+    pub fn may_have_stats(&self) -> bool {
+        usual::Message::at_short(&self.line.plane.space.bytes, self.position()).is_none_or(
+            |mut event| {
+                event.skip_first_numbers();
+                !event.is_at_end()
+            },
+        )
+    }
+
     /// The stats, in the order of the file.
     #[inline]
     pub fn stats(&self) -> Stats<'a> {

@@ -161,6 +161,8 @@ impl<'a> EventMetadata<'a> {
 pub struct StatMetadataTable {
     pub(super) by_id: IdIndex,
     pub(super) entries: Vec<StatMetadataEntry>,
+    /// The first entry of each well-known type, once all are known.
+    by_type: HashMap<StatType, u32, FixedState>,
 }
 
 #[derive(Debug, Default)]
@@ -209,7 +211,18 @@ impl StatMetadataTable {
 
     /// The first entry with this well-known type.
     pub fn of_type(&self, stat_type: StatType) -> Option<StatMetadata<'_>> {
-        self.iter().find(|entry| entry.stat_type() == Some(stat_type))
+        let index = *self.by_type.get(&stat_type)?;
+        Some(StatMetadata { entry: &self.entries[index as usize] })
+    }
+
+    /// Makes entries known by id and by type; none is added after this.
+    pub(super) fn seal(&mut self) {
+        self.by_id.seal();
+        for (index, entry) in self.entries.iter().enumerate() {
+            if let Some(stat_type) = entry.stat_type {
+                self.by_type.entry(stat_type).or_insert(index as u32);
+            }
+        }
     }
 
     /// All entries, in the order of their first appearance in the file.

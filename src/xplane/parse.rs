@@ -116,7 +116,7 @@ impl Space {
             insert_stat_metadata(&mut plane.stat_metadata, parsed);
         }
         plane.event_metadata.by_id.seal();
-        plane.stat_metadata.by_id.seal();
+        plane.stat_metadata.seal();
         let (bytes, table) = (&self.bytes, &plane.event_metadata);
         plane.lines.par_iter_mut().for_each(|line| {
             index_event_metadata(bytes, &mut line.events, table);

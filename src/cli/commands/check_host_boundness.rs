@@ -160,11 +160,16 @@ impl OpPicoseconds {
 
 /// The mean time of a barrier of the cores, milliseconds; 0 without any.
 fn barrier_ms(data: &ToolData) -> f64 {
+    const NAME: &str = "barrier-cores";
+    // Names of events come from the file: without this one the trace is not needed.
+    if !data.mentions(NAME) {
+        return 0.0;
+    }
     let Some(trace) = data.fetch("trace_viewer", &[]) else { return 0.0 };
     let (mut total_us, mut count) = (0.0, 0_u32);
-    for line in trace.lines().filter(|line| line.contains("barrier-cores")) {
+    for line in trace.lines().filter(|line| line.contains(NAME)) {
         let Some(event) = python_json::loads(line.trim_end_matches(',')) else { continue };
-        if event.get("name").and_then(tool_data::text) == Some("barrier-cores") {
+        if event.get("name").and_then(tool_data::text) == Some(NAME) {
             total_us += event.get("dur").and_then(tool_data::float).unwrap_or_default();
             count += 1;
         }

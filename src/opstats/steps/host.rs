@@ -5,8 +5,8 @@ use super::step_events::{StepDetails, StepEvents, StepMarker, TypedSpan, unite};
 use crate::timeline::tf_op::{Category, TfOp};
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{EventView, LineView, PlaneView};
-use crate::xplane::StatValue;
 use crate::xplane::schema::StatType;
+use crate::xplane::{Stat, StatValue};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 
@@ -44,17 +44,26 @@ struct HostStats {
     stage_name: Vec<i64>,
     consumer_type: Vec<i64>,
     consumer_id: Vec<i64>,
+    /// All of these but groups.
+    others: Vec<i64>,
 }
 
 impl HostStats {
     fn of(plane: PlaneView<'_>) -> Self {
         let ids = |stat_type| plane.stat_ids(stat_type).collect();
+        let others = [
+            StatType::StepName,
+            StatType::InputPipelineStageName,
+            StatType::ConsumerType,
+            StatType::ConsumerId,
+        ];
         Self {
             group_id: ids(StatType::GroupId),
             step_name: ids(StatType::StepName),
             stage_name: ids(StatType::InputPipelineStageName),
             consumer_type: ids(StatType::ConsumerType),
             consumer_id: ids(StatType::ConsumerId),
+            others: others.into_iter().flat_map(|stat| plane.stat_ids(stat)).collect(),
         }
     }
 
@@ -74,11 +83,11 @@ struct Read<'a> {
 }
 
 impl HostStats {
-    fn read<'a>(&self, event: EventView<'a>) -> Read<'a> {
+    /// Reads an event. `has_groups`: whether events of its line have groups of the file's.
+    fn read<'a>(&self, event: EventView<'a>, has_groups: bool) -> Read<'a> {
         let mut read = Read::default();
         let plane = event.line().plane();
-        let mut stats = event.stats();
-        while let Some(stat) = stats.next_plain() {
+        let mut note = |stat: Stat<'a>| {
             let id = stat.metadata_id;
             if self.group_id.contains(&id) {
                 read.group_id =
@@ -91,6 +100,18 @@ impl HostStats {
                 read.consumer_type = Some(plane.resolve(stat).int_or_uint_value() as i64);
             } else if self.consumer_id.contains(&id) {
                 read.consumer_id = Some(plane.resolve(stat).int_or_uint_value() as i64);
+            }
+        };
+        match event.file() {
+            Some(file) if !event.has_edits() && !has_groups => {
+                file.stats_of(&self.others).for_each(note);
+                read.group_id = event.added_group_id();
+            }
+            _ => {
+                let mut stats = event.stats();
+                while let Some(stat) = stats.next_plain() {
+                    note(stat);
+                }
             }
         }
         read
@@ -178,14 +199,14 @@ struct Ancestor {
 fn of_line(line: LineView<'_>, stats: &HostStats, producers: &HashSet<(i64, i64)>) -> StepEvents {
     let mut steps = StepEvents::new();
     let has_stages = line.has_file_stat(stats.stage_name.iter().copied());
-    let all = [&stats.group_id, &stats.step_name, &stats.consumer_type, &stats.consumer_id];
-    let has_stats = has_stages || line.has_file_stat(all.into_iter().flatten().copied());
+    let has_groups = line.has_file_stat(stats.group_id.iter().copied());
+    let has_stats = has_groups || line.has_file_stat(stats.others.iter().copied());
     let mut kinds: HashMap<u32, Kind> = HashMap::new();
     let mut ancestors: Vec<Ancestor> = Vec::new();
     let mut current: Option<(i64, StepDetails)> = None;
     for event in line.events() {
-        let read = if has_stats || event.has_edits() {
-            stats.read(event)
+        let read = if has_stats && event.may_have_stats() || event.has_edits() {
+            stats.read(event, has_groups)
         } else {
             Read { group_id: event.added_group_id(), ..Read::default() }
         };

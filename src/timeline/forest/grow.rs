@@ -3,7 +3,7 @@
 use super::connect::{ContextEntry, Contexts};
 use super::{Forest, ForestLine, NONE, NodeId};
 use crate::timeline::timespan::Timespan;
-use crate::timeline::{EventView, LineView, PlaneView, Timeline};
+use crate::timeline::{EventView, LineView, PlaneView, StatView, Timeline};
 use crate::xplane::schema::{
     EventType, HOST_THREADS_PLANE, SPARSE_CORE_MODULE_LINE, SPARSE_CORE_STEP_LINE, STEP_LINE,
     StatType, TPU_PLANE_PREFIX, XLA_MODULE_LINE, sparse_core_id, tensor_core_id,
@@ -38,15 +38,16 @@ struct ContextStats {
 }
 
 /// What to know of a plane to read its events.
-#[derive(Clone, Copy)]
 struct PlaneFacts<'a> {
     plane: PlaneView<'a>,
     pid: Option<i32>,
     is_host_threads: bool,
     correlation_id: Option<i64>,
+    /// The metadata ids of [`CONTEXT_STATS`] and that of correlation ids.
+    context_ids: Vec<i64>,
 }
 
-/// Stats about contexts: where a line has none, the stats of its events are not looked at.
+/// Stats about contexts: no others are looked at.
 const CONTEXT_STATS: [StatType; 8] = [
     StatType::ProducerType,
     StatType::ProducerId,
@@ -111,12 +112,12 @@ impl<'a> Forest<'a> {
 }
 
 /// What is grown as one.
-enum Task<'a> {
-    Nested(PlaneFacts<'a>, LineView<'a>),
-    Tpu(PlaneFacts<'a>, LineView<'a>),
+enum Task<'f, 'a> {
+    Nested(&'f PlaneFacts<'a>, LineView<'a>),
+    Tpu(&'f PlaneFacts<'a>, LineView<'a>),
 }
 
-impl Task<'_> {
+impl Task<'_, '_> {
     fn run(self) -> Grown {
         match self {
             Self::Nested(facts, line) => facts.grow_nested(line),
@@ -136,36 +137,38 @@ pub(in crate::timeline) fn tpu_grouping_line(plane: PlaneView<'_>) -> Option<Lin
 
 impl<'a> PlaneFacts<'a> {
     fn new(plane: PlaneView<'a>) -> Self {
+        let correlation_id = plane.stat_id(StatType::CorrelationId);
+        let contexts = CONTEXT_STATS.into_iter().flat_map(|stat| plane.stat_ids(stat));
         Self {
             plane,
             pid: plane.stat(StatType::ProcessId).map(|stat| stat.int_value() as i32),
             is_host_threads: plane.name() == HOST_THREADS_PLANE,
-            correlation_id: plane.stat_id(StatType::CorrelationId),
+            correlation_id,
+            context_ids: contexts.chain(correlation_id).collect(),
         }
     }
 
-    fn tasks(&self) -> Vec<Task<'a>> {
+    fn tasks(&self) -> Vec<Task<'_, 'a>> {
         let name = self.plane.name();
         if !name.starts_with(TPU_PLANE_PREFIX) {
-            return self.plane.lines().map(|line| Task::Nested(*self, line)).collect();
+            return self.plane.lines().map(|line| Task::Nested(self, line)).collect();
         }
         // A TPU plane that is no core has no place in the order of steps.
         let is_core = tensor_core_id(name).is_some() || sparse_core_id(name).is_some();
         let line = tpu_grouping_line(self.plane).filter(|_| is_core);
-        line.map(|line| Task::Tpu(*self, line)).into_iter().collect()
+        line.map(|line| Task::Tpu(self, line)).into_iter().collect()
     }
 
     /// Whether the file's events of a line say something.
     fn has_contexts(&self, line: LineView<'a>) -> bool {
-        let contexts = CONTEXT_STATS.into_iter().flat_map(|stat| self.plane.stat_ids(stat));
-        line.has_file_stat(contexts.chain(self.correlation_id))
+        line.has_file_stat(self.context_ids.iter().copied())
     }
 
     /// Reads what an event says; most lines say nothing, and their stats are not looked at.
     #[inline]
     fn stats(&self, event: EventView<'a>, has_contexts: bool) -> ContextStats {
         let mut stats = ContextStats { pid: self.pid, ..ContextStats::default() };
-        if has_contexts || event.has_edits() {
+        if has_contexts && event.may_have_stats() || event.has_edits() {
             self.read(event, &mut stats);
         }
         if stats.root_level.is_none() && event.event_type() == Some(EventType::TraceContext) {
@@ -175,19 +178,25 @@ impl<'a> PlaneFacts<'a> {
     }
 
     fn read(&self, event: EventView<'a>, stats: &mut ContextStats) {
-        for stat in event.stats() {
+        let mut note = |stat: StatView<'_>| {
             stats.has_correlation_id |= Some(stat.metadata_id) == self.correlation_id;
-            let Some(stat_type) = stat.stat_type else { continue };
-            match stat_type {
-                StatType::ProducerType => stats.producer_type = Some(stat.int_value() as i32),
-                StatType::ProducerId => stats.producer_id = Some(stat.int_or_uint_value()),
-                StatType::ConsumerType => stats.consumer_type = Some(stat.int_value() as i32),
-                StatType::ConsumerId => stats.consumer_id = Some(stat.int_or_uint_value()),
-                StatType::ConsumerPid => stats.pid = Some(stat.int_value() as i32),
-                StatType::IsRoot => stats.root_level = Some(stat.int_value() as i32),
-                StatType::IsAsync => stats.is_async = stat.int_value() != 0,
+            match stat.stat_type {
+                Some(StatType::ProducerType) => stats.producer_type = Some(stat.int_value() as i32),
+                Some(StatType::ProducerId) => stats.producer_id = Some(stat.int_or_uint_value()),
+                Some(StatType::ConsumerType) => stats.consumer_type = Some(stat.int_value() as i32),
+                Some(StatType::ConsumerId) => stats.consumer_id = Some(stat.int_or_uint_value()),
+                Some(StatType::ConsumerPid) => stats.pid = Some(stat.int_value() as i32),
+                Some(StatType::IsRoot) => stats.root_level = Some(stat.int_value() as i32),
+                Some(StatType::IsAsync) => stats.is_async = stat.int_value() != 0,
                 _ => {}
             }
+        };
+        match event.file() {
+            // What is made of an event's stats says nothing of its context.
+            Some(file) if !event.has_edits() => {
+                file.stats_of(&self.context_ids).for_each(|stat| note(self.plane.resolve(stat)));
+            }
+            _ => event.stats().for_each(note),
         }
     }
 
@@ -199,7 +208,7 @@ impl<'a> PlaneFacts<'a> {
         })
     }
 
-    fn grow_nested(self, line: LineView<'a>) -> Grown {
+    fn grow_nested(&self, line: LineView<'a>) -> Grown {
         let mut grown = Grown::new(line);
         // Open events: place, and when they take place.
         let mut open: Vec<(u32, Timespan)> = Vec::new();
@@ -237,7 +246,7 @@ impl<'a> PlaneFacts<'a> {
     }
 
     /// Only steps or modules become nodes; they take on the contexts of what runs in them.
-    fn grow_tpu(self, steps: LineView<'a>) -> Grown {
+    fn grow_tpu(&self, steps: LineView<'a>) -> Grown {
         let mut grown = Grown::new(steps);
         grown.is_tensor_core = tensor_core_id(self.plane.name()).is_some();
         let mut spans = Vec::with_capacity(steps.event_count());
