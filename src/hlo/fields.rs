@@ -15,22 +15,33 @@ pub struct Fields<'a> {
 /// Which fields a message may have: what it surely has not is not looked for. Numbers up to 127 are
 /// told apart.
 #[derive(Debug, Clone, Copy)]
-pub struct Present([u64; 2]);
+pub struct Present {
+    set: [u64; 2],
+    /// Those with something in them, which are few where a writer sets every message. Numbers up
+    /// to 63 are told apart.
+    filled: u64,
+}
 
 impl Present {
     /// No field yet.
-    pub const NONE: Self = Self([0; 2]);
+    pub const NONE: Self = Self { set: [0; 2], filled: 0 };
     /// Nothing is known.
-    const ANY: Self = Self([u64::MAX; 2]);
+    const ANY: Self = Self { set: [u64::MAX; 2], filled: u64::MAX };
 
     /// Adds a field.
     #[inline]
-    pub fn note(&mut self, field: u32) {
-        self.0[field as usize / 64 % 2] |= 1 << (field % 64);
+    pub fn note(&mut self, field: u32, value: Value<'_>) {
+        self.set[field as usize / 64 % 2] |= 1 << (field % 64);
+        let is_filled = !matches!(value, Value::Bytes([], _) | Value::Varint(0));
+        self.filled |= u64::from(is_filled) << (field % 64);
     }
 
     fn may_have(self, field: u32) -> bool {
-        self.0[field as usize / 64 % 2] & 1 << (field % 64) != 0
+        self.set[field as usize / 64 % 2] & 1 << (field % 64) != 0
+    }
+
+    fn may_be_filled(self, field: u32) -> bool {
+        self.filled & 1 << (field % 64) != 0
     }
 }
 
@@ -51,22 +62,31 @@ impl<'a> Fields<'a> {
         Self { bytes, present }
     }
 
+    /// Whether nothing is in it.
+    pub fn is_empty(self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// The serialized message.
     pub fn serialized(self) -> &'a [u8] {
         self.bytes
     }
 
+    /// All fields, up to the first that cannot be read.
     #[inline]
-    fn of(self, field: u32) -> impl Iterator<Item = Value<'a>> + use<'a> {
-        let mut reader = Reader::new(if self.present.may_have(field) { self.bytes } else { &[] });
-        std::iter::from_fn(move || {
-            loop {
-                let (number, value) = reader.next_field().ok().flatten()?;
-                if number == field {
-                    return Some(value);
-                }
-            }
-        })
+    pub fn all(self) -> impl Iterator<Item = (u32, Value<'a>)> + use<'a> {
+        let mut reader = Reader::new(self.bytes);
+        std::iter::from_fn(move || reader.next_field().ok().flatten())
+    }
+
+    fn of(self, field: u32) -> Occurrences<'a> {
+        let bytes = if self.present.may_have(field) { self.bytes } else { &[] };
+        Occurrences { reader: Reader::new(bytes), field }
+    }
+
+    /// The same where nothing in the field is as good as no field.
+    fn filled(self, field: u32) -> Self {
+        if self.present.may_be_filled(field) { self } else { Self { bytes: &[], ..self } }
     }
 
     /// Whether the field is there.
@@ -76,7 +96,7 @@ impl<'a> Fields<'a> {
 
     /// A number; 0 where it is not set.
     pub fn int(self, field: u32) -> i64 {
-        self.optional_int(field).unwrap_or(0)
+        self.filled(field).optional_int(field).unwrap_or(0)
     }
 
     /// A number.
@@ -113,7 +133,7 @@ impl<'a> Fields<'a> {
 
     /// Bytes of a text, of bytes or of a message; empty where it is not set.
     pub fn bytes(self, field: u32) -> &'a [u8] {
-        self.optional_bytes(field).unwrap_or_default()
+        self.filled(field).optional_bytes(field).unwrap_or_default()
     }
 
     fn optional_bytes(self, field: u32) -> Option<&'a [u8]> {
@@ -163,6 +183,26 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// What a message has under a number.
+#[derive(Debug, Clone)]
+struct Occurrences<'a> {
+    reader: Reader<'a>,
+    field: u32,
+}
+
+impl<'a> Iterator for Occurrences<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Value<'a>> {
+        loop {
+            let (number, value) = self.reader.next_field().ok().flatten()?;
+            if number == self.field {
+                return Some(value);
+            }
+        }
+    }
+}
+
 /// Adds the numbers of one occurrence of a repeated field.
 pub fn append_ints(value: Value<'_>, numbers: &mut Vec<i64>) {
     match value {
@@ -180,6 +220,7 @@ pub fn append_ints(value: Value<'_>, numbers: &mut Vec<i64>) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::wire::write;
 
@@ -191,6 +232,27 @@ mod tests {
         assert_eq!(Fields::of_message(&bytes).ints(3), [7, 1, 2]);
         assert_eq!(Fields::of_message(&bytes).int(3), 7);
         assert!(!Fields::of_message(&bytes).has(4));
+    }
+
+    #[test]
+    fn what_was_seen_empty_is_there_and_empty() {
+        let mut bytes = Vec::new();
+        for text in ["", "a"] {
+            write::bytes_field(&mut bytes, 1, text.as_bytes());
+        }
+        write::bytes_field(&mut bytes, 2, &[]);
+        write::varint_field(&mut bytes, 66, 0);
+        let mut present = Present::NONE;
+        let mut reader = Reader::new(&bytes);
+        while let Some((field, value)) = reader.next_field().unwrap() {
+            present.note(field, value);
+        }
+        let fields = Fields::seen(&bytes, present);
+        assert_eq!((fields.text(1), fields.text(2), fields.int(66)), ("a", "", 0));
+        assert_eq!(fields.texts(1).collect::<Vec<_>>(), ["", "a"]);
+        assert!(fields.has(2) && fields.has(66) && !fields.has(3));
+        assert!(fields.optional_message(2).is_some() && fields.optional_message(3).is_none());
+        assert_eq!((fields.optional_int(66), fields.ints(66)), (Some(0), vec![0]));
     }
 
     #[test]

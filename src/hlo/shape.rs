@@ -1,6 +1,7 @@
 //! Shapes of values: element type, dimensions, layout in memory; tuples of shapes.
 
-use super::fields::Fields;
+use super::fields::{Fields, append_ints};
+use crate::wire::Value;
 
 /// How deep shapes may nest: protobuf reads no deeper.
 pub const MAX_SHAPE_DEPTH: u32 = 90;
@@ -177,26 +178,36 @@ impl Shape {
     }
 
     fn read_at(fields: Fields<'_>, depth: u32) -> Option<Self> {
-        let element_type = PrimitiveType::of_number(fields.int(2))?;
-        let dimensions = fields.ints(3);
+        let depth = depth.checked_sub(1)?;
+        let (mut element_type, mut layout) = (0, None);
+        let (mut dimensions, mut dynamic, mut elements) = (Vec::new(), Vec::new(), Vec::new());
+        for (field, value) in fields.all() {
+            match (field, value) {
+                (2, Value::Varint(number)) => element_type = number as i64,
+                (3, value) => append_ints(value, &mut dimensions),
+                (4, Value::Bytes(bytes, _)) => {
+                    elements.push(Self::read_at(Fields::of_message(bytes), depth)?);
+                }
+                (5, Value::Bytes(bytes, _)) => layout = Some(Fields::of_message(bytes)),
+                (6, value) => append_ints(value, &mut dynamic),
+                _ => {}
+            }
+        }
+        let element_type = PrimitiveType::of_number(element_type)?;
         let is_refused = |&size: &i64| size < 0 && size != UNBOUNDED;
         if dimensions.len() > MAX_RANK || dimensions.iter().any(is_refused) {
             return None;
         }
-        let depth = depth.checked_sub(1)?;
-        let elements: Option<Vec<Shape>> =
-            fields.messages(4).map(|element| Self::read_at(element, depth)).collect();
-        let elements = elements?;
         if element_type == PrimitiveType::BUFFER && elements.len() != 1 {
             return None;
         }
-        let layout = match fields.optional_message(5) {
+        let layout = match layout {
             Some(layout) if element_type.is_array() => {
                 Some(Box::new(Layout::read(layout, &dimensions, depth)?))
             }
             _ => None,
         };
-        let dynamic = fields.ints(6).into_iter().map(|is_dynamic| is_dynamic != 0).collect();
+        let dynamic = dynamic.into_iter().map(|is_dynamic| is_dynamic != 0).collect();
         Some(Self { element_type, dimensions, dynamic, elements, layout })
     }
 
@@ -312,31 +323,35 @@ impl Shape {
 
 impl Layout {
     fn read(fields: Fields<'_>, dimensions: &[i64], depth: u32) -> Option<Self> {
-        let type_of = |field| PrimitiveType::of_number(fields.int(field)).unwrap_or_default();
-        let physical_shape = match fields.optional_message(10) {
-            Some(shape) => Some(Box::new(Shape::read_at(shape, depth)?)),
-            None => None,
-        };
-        let minor_to_major = fields.ints(1);
-        if !is_permutation(&minor_to_major, dimensions.len()) {
-            return None;
+        let type_of = |number| PrimitiveType::of_number(number as i64).unwrap_or_default();
+        let (mut layout, mut physical_shape) = (Self::default(), None);
+        for (field, value) in fields.all() {
+            match (field, value) {
+                (1, value) => append_ints(value, &mut layout.minor_to_major),
+                (6, Value::Bytes(tile, _)) => {
+                    layout.tiles.push(Fields::of_message(tile).ints(1));
+                }
+                (7, Value::Varint(bits)) => layout.element_size_in_bits = bits as i64,
+                (8, Value::Varint(space)) => layout.memory_space = space as i64,
+                (10, Value::Bytes(shape, _)) => physical_shape = Some(Fields::of_message(shape)),
+                (11, Value::Varint(number)) => layout.index_type = type_of(number),
+                (12, Value::Varint(number)) => layout.pointer_type = type_of(number),
+                (15, Value::Varint(bytes)) => layout.dynamic_metadata_prefix_bytes = bytes as i64,
+                (16, Value::Varint(count)) => layout.tail_padding_alignment = count as i64,
+                (17, Value::Bytes(split, _)) => {
+                    let split = Fields::of_message(split);
+                    layout.splits.push((split.int(1), split.ints(2)));
+                }
+                _ => {}
+            }
         }
-        let splits = fields.messages(17).map(|split| (split.int(1), split.ints(2)));
-        Some(Self {
-            minor_to_major,
-            tiles: fields.messages(6).map(|tile| tile.ints(1)).collect(),
-            tail_padding_alignment: match fields.int(16) {
-                0 => 1,
-                alignment => alignment,
-            },
-            element_size_in_bits: fields.int(7),
-            memory_space: fields.int(8),
-            index_type: type_of(11),
-            pointer_type: type_of(12),
-            splits: splits.collect(),
-            physical_shape,
-            dynamic_metadata_prefix_bytes: fields.int(15),
-        })
+        if let Some(shape) = physical_shape {
+            layout.physical_shape = Some(Box::new(Shape::read_at(shape, depth)?));
+        }
+        if layout.tail_padding_alignment == 0 {
+            layout.tail_padding_alignment = 1;
+        }
+        is_permutation(&layout.minor_to_major, dimensions.len()).then_some(layout)
     }
 }
 

@@ -152,7 +152,7 @@ fn adjacent_nodes(proto: &[u8], node: Option<&str>) -> Result<Answer, String> {
             None => no_node(name),
         });
     };
-    let links = Links::of(&module);
+    let links = Links::within(&module, module.instruction(id).computation);
     let names = Value::dict([
         ("consumer_names", visible_users(&module, &links, id).into_iter().collect::<Value>()),
         ("operand_names", visible_operands(&module, id).into_iter().collect()),

@@ -89,7 +89,7 @@ impl Costs<'_, '_> {
     }
 
     fn shape(&self, id: InstructionId, operand: usize) -> Option<&Shape> {
-        self.module.operand(id, operand).map(|operand| &*operand.shape)
+        self.module.operand(id, operand).map(|operand| &**operand.shape)
     }
 
     fn bytes(&self, id: InstructionId, operand: usize) -> i64 {
@@ -167,7 +167,7 @@ impl Costs<'_, '_> {
             O::RaggedDot => {
                 let numbers = instruction.fields.message(field::RAGGED_DOT_DIMENSION_NUMBERS);
                 let groups = numbers.ints(3).len().min(shape.dimensions.len());
-                let mut result = shape.clone();
+                let mut result = (**shape).clone();
                 for group in 0..groups.min(result.dimensions.len()) {
                     if group < result.dimensions.len() {
                         result.dimensions.remove(group);

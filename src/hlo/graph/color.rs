@@ -118,29 +118,42 @@ impl Statistic {
 impl Picture<'_, '_> {
     /// The color of an instruction that is neither highlighted nor unimportant.
     pub(super) fn color(&self, id: InstructionId) -> Color {
-        let module = self.module;
-        let mut id = id;
-        let mut instruction = module.instruction(id);
+        let (mut id, mut passed) = (id, Vec::new());
         // What is wrapped is in an earlier computation, so the chain ends.
-        loop {
-            let parameter =
-                if is_small(&instruction.shape) { Color::Orange } else { Color::DarkOrange };
-            let takes_parameter = module.operands(id).any(|operand| {
-                module.instruction(operand).opcode == O::Parameter
-                    && self.is_merged_into_users(operand)
-                    && self.fusion_constant(operand).is_none()
-            });
-            if takes_parameter || instruction.opcode == O::Parameter {
-                return parameter;
+        let color = loop {
+            if let Some(known) = self.wrapped_colors.get(id) {
+                break known;
             }
-            if !instruction.opcode.is_async() {
-                break;
+            if let Some(color) = self.own_color(id) {
+                break color;
             }
-            let Some(wrapped) = module.wrapped_computation(id) else { return Color::White };
-            id = module.computation(wrapped).root;
-            instruction = module.instruction(id);
+            let Some(wrapped) = self.module.wrapped_computation(id) else { break Color::White };
+            id = self.module.computation(wrapped).root;
+            passed.push(id);
+        };
+        for id in passed {
+            self.wrapped_colors.note(id, color);
         }
-        match instruction.opcode {
+        color
+    }
+
+    /// The color of an instruction that has not that of what it wraps.
+    fn own_color(&self, id: InstructionId) -> Option<Color> {
+        let module = self.module;
+        let instruction = module.instruction(id);
+        let takes_parameter = module.operands(id).any(|operand| {
+            module.instruction(operand).opcode == O::Parameter
+                && self.is_merged_into_users(operand)
+                && self.fusion_constant(operand).is_none()
+        });
+        if takes_parameter || instruction.opcode == O::Parameter {
+            let is_small = is_small(&instruction.shape);
+            return Some(if is_small { Color::Orange } else { Color::DarkOrange });
+        }
+        if instruction.opcode.is_async() {
+            return None;
+        }
+        Some(match instruction.opcode {
             O::Broadcast | O::DynamicUpdateSlice => Color::Yellow,
             O::Concatenate
             | O::DynamicSlice
@@ -197,7 +210,7 @@ impl Picture<'_, '_> {
             | O::ReplicaId => Color::Brown,
             O::Call | O::Conditional | O::CustomCall | O::While => Color::DarkGreen,
             _ => Color::White,
-        }
+        })
     }
 
     /// The constant that a fusion gives to a parameter of what it fuses.
@@ -230,8 +243,10 @@ impl Picture<'_, '_> {
             return false;
         }
         let users = || self.links.users(id).filter(|&user| self.is_shown(user));
-        users().count() > MOST_TUPLE_USERS
-            && users().all(|user| module.instruction(user).opcode == O::GetTupleElement)
+        self.merged_tuples.find(id, || {
+            users().count() > MOST_TUPLE_USERS
+                && users().all(|user| module.instruction(user).opcode == O::GetTupleElement)
+        })
     }
 
     /// The number of a parameter.

@@ -122,8 +122,10 @@ impl Picture<'_, '_> {
             return None;
         }
         let is_call = |id: &InstructionId| module.instruction(*id).opcode == Opcode::Call;
-        let mut calls = self.links.callers(instruction.computation).filter(is_call);
-        let caller = calls.next().filter(|_| calls.next().is_none())?;
+        let caller = self.only_calls.find(instruction.computation, || {
+            let mut calls = self.links.callers(instruction.computation).filter(is_call);
+            calls.next().filter(|_| calls.next().is_none())
+        })?;
         let number = usize::try_from(self.parameter_number(id)).ok()?;
         let producer = interesting_producer(module, module.operands(caller).nth(number)?);
         let producer = module.instruction(producer);
@@ -193,13 +195,45 @@ fn interesting_producer(module: &Module<'_>, id: InstructionId) -> InstructionId
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::hlo::graph::{DrawOptions, draw_computation, draw_neighborhood};
+    use crate::hlo::testing::{Built, instruction};
 
     #[test]
     fn long_texts_are_cut_at_a_character() {
         assert_eq!(cut("abcdef", 6), "abcdef");
         assert_eq!(cut("abcdefg", 6), "abc...");
         assert_eq!(cut("ab\u{e9}defg", 6), "ab...");
+    }
+
+    /// Many calls of one computation with as many parameters, whose root takes them all.
+    #[test]
+    fn what_is_called_from_many_places_takes_no_square_of_time() {
+        const COUNT: u64 = 30_000;
+        let value = |name: &str, opcode, id| instruction(name, opcode, id).shape(11, &[4]);
+        for (opcode, root_opcode) in [("async-start", "tuple"), ("call", "add")] {
+            let mut built = Built::default();
+            let mut called: Vec<_> =
+                (1..=COUNT).map(|id| value(&format!("w{id}"), "parameter", id)).collect();
+            let taken: Vec<u64> =
+                if root_opcode == "tuple" { (1..=COUNT).collect() } else { vec![1, 2] };
+            called.push(value("root", root_opcode, COUNT + 1).operands(&taken));
+            built.computation("called", 1, &called);
+            let first = COUNT + 2;
+            let mut main = vec![value("p", "parameter", first)];
+            for id in first + 1..=first + COUNT {
+                main.push(value(&format!("a{id}"), opcode, id).operands(&[first]).calls(&[1]));
+            }
+            built.computation("main", 2, &main);
+            let bytes = built.module("m", 2);
+            let module = Module::read(&bytes).unwrap();
+            let options = DrawOptions { backend_config: false, fused_computations: true };
+            let drawn = draw_computation(&module, module.entry, options);
+            assert_eq!(drawn.matches("shape=").count() as u64, 2 * COUNT + 3, "{opcode}");
+            let near = draw_neighborhood(&module, module.named("root").unwrap(), 3, options);
+            assert!(near.contains("<b>Parameter 0</b>"), "{opcode}");
+        }
     }
 
     #[test]

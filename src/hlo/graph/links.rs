@@ -2,11 +2,14 @@
 
 use crate::hlo::module::{ComputationId, InstructionId, Module};
 use crate::hlo::opcode::Opcode;
+use std::ops::Range;
 
 /// Users of instructions and callers of computations.
 #[derive(Debug)]
 pub struct Links {
+    /// Of each instruction from the first on.
     users: Lists,
+    first: u32,
     callers: Lists,
 }
 
@@ -54,18 +57,29 @@ impl Lists {
 impl Links {
     /// The links of a module.
     pub fn of(module: &Module<'_>) -> Self {
-        let ids = || (0..module.instruction_count() as u32).map(InstructionId);
-        let users = Lists::of(module.instruction_count(), |take| {
-            for id in ids() {
-                module.operands(id).for_each(|operand| take(operand.0, id.0));
-            }
-        });
         let callers = Lists::of(module.computations().len(), |take| {
-            for id in ids() {
+            for &id in module.callers() {
                 called(module, id).for_each(|computation| take(computation.0, id.0));
             }
         });
-        Self { users, callers }
+        Self { callers, ..Self::among(module, 0..module.instruction_count() as u32) }
+    }
+
+    /// The users of a computation's instructions, which are in the same computation, and no callers.
+    pub fn within(module: &Module<'_>, id: ComputationId) -> Self {
+        let computation = module.computation(id);
+        let first = computation.first();
+        Self::among(module, first..first + computation.instruction_count() as u32)
+    }
+
+    fn among(module: &Module<'_>, ids: Range<u32>) -> Self {
+        let first = ids.start;
+        let users = Lists::of(ids.len(), |take| {
+            for id in ids.clone().map(InstructionId) {
+                module.operands(id).for_each(|operand| take(operand.0 - first, id.0));
+            }
+        });
+        Self { users, first, callers: Lists::default() }
     }
 
     /// The instructions that have this one among their operands, each once, in the order of the
@@ -74,7 +88,7 @@ impl Links {
         &self,
         id: InstructionId,
     ) -> impl ExactSizeIterator<Item = InstructionId> + Clone + '_ {
-        self.users.list(id.0).iter().map(|&place| InstructionId(place))
+        self.users.list(id.0 - self.first).iter().map(|&place| InstructionId(place))
     }
 
     /// The instructions that call a computation, each once, in the order of the file.

@@ -9,6 +9,7 @@ mod backend_config;
 mod color;
 mod filter;
 mod header;
+mod known;
 mod label;
 mod links;
 mod operands;

@@ -3,13 +3,13 @@
 use super::DrawOptions;
 use super::color::{Color, GRAY_FILL, GRAY_STROKE, Statistic};
 use super::filter::{Filter, Shown, fusion_operand};
+use super::known::Known;
 use super::label::escaped;
 use super::links::{Links, called};
 use super::trivial::{is_fused_broadcast_of_constant, is_small, trivial_computation};
 use crate::hlo::module::{ComputationId, InstructionId, Module};
 use crate::hlo::opcode::Opcode;
 use foldhash::fast::RandomState;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -71,7 +71,15 @@ pub struct Picture<'m, 'a> {
     node_names: HashMap<InstructionId, usize, RandomState>,
     cluster_names: HashMap<ComputationId, usize, RandomState>,
     /// Which computations are drawn as clusters, as far as that was asked.
-    is_cluster: RefCell<HashMap<ComputationId, bool, RandomState>>,
+    is_cluster: Known<ComputationId, bool>,
+    /// The calls that alone call a computation.
+    pub(super) only_calls: Known<ComputationId, Option<InstructionId>>,
+    /// The colors of what is wrapped.
+    pub(super) wrapped_colors: Known<InstructionId, Color>,
+    /// Which tuples are written into those that use them.
+    pub(super) merged_tuples: Known<InstructionId, bool>,
+    /// Which values have few elements.
+    small_values: Known<InstructionId, bool>,
     /// Which node stands for a fusion, as far as that was asked.
     ends: HashMap<InstructionId, InstructionId, RandomState>,
 }
@@ -108,7 +116,11 @@ impl<'m, 'a> Picture<'m, 'a> {
             edge_counts: HashMap::default(),
             node_names: HashMap::default(),
             cluster_names: HashMap::default(),
-            is_cluster: RefCell::default(),
+            is_cluster: Known::default(),
+            only_calls: Known::default(),
+            wrapped_colors: Known::default(),
+            merged_tuples: Known::default(),
+            small_values: Known::default(),
             ends: HashMap::default(),
         }
     }
@@ -188,23 +200,20 @@ impl<'m, 'a> Picture<'m, 'a> {
     }
 
     fn is_drawn_as_cluster(&self, id: ComputationId) -> bool {
-        if let Some(&is_cluster) = self.is_cluster.borrow().get(&id) {
-            return is_cluster;
-        }
-        let computation = self.module.computation(id);
-        let is_wanted = match computation.fusion {
-            Some(fusion) => {
-                let is_whole = !matches!(
-                    self.shown(fusion),
-                    Shown::Hidden | Shown::SomeOperands | Shown::NoOperands
-                );
-                is_whole && self.options.fused_computations
-            }
-            None => trivial_computation(self.module, id).is_none(),
-        };
-        let is_cluster = is_wanted && computation.instructions().any(|id| self.is_shown(id));
-        self.is_cluster.borrow_mut().insert(id, is_cluster);
-        is_cluster
+        self.is_cluster.find(id, || {
+            let computation = self.module.computation(id);
+            let is_wanted = match computation.fusion {
+                Some(fusion) => {
+                    let is_whole = !matches!(
+                        self.shown(fusion),
+                        Shown::Hidden | Shown::SomeOperands | Shown::NoOperands
+                    );
+                    is_whole && self.options.fused_computations
+                }
+                None => trivial_computation(self.module, id).is_none(),
+            };
+            is_wanted && computation.instructions().any(|id| self.is_shown(id))
+        })
     }
 
     /// Begins a cluster below an instruction, unless it is drawn already.
@@ -421,7 +430,8 @@ impl<'m, 'a> Picture<'m, 'a> {
             );
             return;
         }
-        let arrow = if is_small(&from.shape) { "empty" } else { "normal" };
+        let is_small = self.small_values.find(edge.from, || is_small(&from.shape));
+        let arrow = if is_small { "empty" } else { "normal" };
         let _ = write!(
             out,
             "{from_name} -> {to_name} [arrowhead={arrow} tooltip=\"{} -> {to}\" ",

@@ -1,19 +1,19 @@
 //! The computations that one task reads, and their instructions.
 
-use super::names::{hash_of_name, sanitized};
+use super::names::{HashedPlace, hashed_place, sanitized};
 use super::places::Places;
+use super::shapes::Shapes;
 use super::{
     Computation, ComputationId, Instruction, InstructionFault, InstructionId, ModuleError,
 };
 use crate::hlo::fields::{Fields, Present, append_ints};
 use crate::hlo::opcode::Opcode;
-use crate::hlo::shape::Shape;
 use crate::wire::{Reader, Value, WireError};
 use foldhash::fast::RandomState;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Mutex, PoisonError};
 
 /// Instructions that one task reads of a computation that has many.
 const INSTRUCTIONS_PER_TASK: usize = 1 << 10;
@@ -54,8 +54,11 @@ pub fn next_field<'a>(
     reader: &mut Reader<'a>,
     offset: usize,
 ) -> Result<Option<(u32, Value<'a>)>, WireError> {
-    let moved = |error: WireError| WireError { offset: offset + error.offset, ..error };
-    reader.next_field().map_err(moved)
+    reader.next_field().map_err(|error| moved(error, offset))
+}
+
+fn moved(error: WireError, by: usize) -> WireError {
+    WireError { offset: by + error.offset, ..error }
 }
 
 /// Computations that follow one another, with all of their instructions.
@@ -69,8 +72,10 @@ pub struct Chunk<'a> {
     pub links: Vec<u32>,
     /// Where these links begin in the module's.
     pub first_link: u32,
+    /// Where its callers begin among the module's.
+    pub first_caller: u32,
     /// Hashes of the instructions' names, and their places.
-    pub names: Vec<(u32, u32)>,
+    pub names: Vec<HashedPlace>,
     /// The instructions that call computations.
     pub callers: Vec<InstructionId>,
     /// The asynchronous instructions.
@@ -79,13 +84,27 @@ pub struct Chunk<'a> {
     pub fault: Option<ModuleError>,
 }
 
+/// What tasks read with: what one has learned is there for the next.
+#[derive(Debug, Default)]
+pub struct Readings<'a>(Mutex<Vec<Reading<'a>>>);
+
+impl<'a> Readings<'a> {
+    fn with<T>(&self, read: impl FnOnce(&mut Reading<'a>) -> T) -> T {
+        let all = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all().pop();
+        let mut reading = known.unwrap_or_default();
+        let read = read(&mut reading);
+        all().push(reading);
+        read
+    }
+}
+
 /// The instructions that were read last, and what they refer to, by id.
 #[derive(Debug, Default)]
 struct Reading<'a> {
     /// Operands, control predecessors, called computations; instructions have ranges of them.
     ids: [Vec<i64>; 3],
-    /// The shapes so far, each once.
-    shapes: HashMap<&'a [u8], Arc<Shape>, RandomState>,
+    shapes: Shapes<'a>,
     places: Places,
 }
 
@@ -97,37 +116,39 @@ impl<'a> Chunk<'a> {
         outlines: &[Outline],
         by_id: &HashMap<i64, u32, RandomState>,
         hasher: &RandomState,
+        readings: &Readings<'a>,
     ) -> Self {
         let mut chunk = Self::default();
-        let mut reading = Reading::default();
         let outlines = &outlines[first..first + parts.len()];
         let count: usize = outlines.iter().map(|outline| outline.instructions as usize).sum();
         // As many as the file says that there are; a lack of memory shows when they are there.
         let _ = chunk.instructions.try_reserve_exact(count);
-        for ((place, &(bytes, offset)), outline) in (first as u32..).zip(parts).zip(outlines) {
-            let read =
-                chunk.computation(bytes, offset, ComputationId(place), *outline, &mut reading);
-            let read =
-                read.and_then(|root| chunk.connect(root, place, *outline, by_id, &mut reading));
-            if let Err(fault) = read {
-                chunk.fault = Some(fault);
-                break;
+        let parts = (first as u32..).zip(parts).zip(outlines);
+        let read = readings.with(|reading| {
+            for ((place, &(bytes, offset)), outline) in parts {
+                let id = ComputationId(place);
+                let root = chunk.computation(bytes, offset, id, *outline, (reading, readings))?;
+                chunk.connect(root, place, *outline, by_id, reading)?;
             }
-        }
+            Ok(())
+        });
+        chunk.fault = read.err();
         let first = outlines.first().map_or(0, |outline| outline.first);
         let names = (first..).zip(&chunk.instructions);
         chunk.names = names
-            .map(|(place, instruction)| (hash_of_name(hasher, &instruction.name), place))
+            .map(|(place, instruction)| hashed_place(hasher, &instruction.name, place))
             .collect();
         chunk
     }
 
-    /// Makes ranges of links those of the module.
-    pub fn move_links(&mut self) {
+    /// Makes ranges of links and of callers those of the module.
+    pub fn move_ranges(&mut self) {
+        let moved = |range: &mut Range<u32>, by| *range = range.start + by..range.end + by;
         for instruction in &mut self.instructions {
-            for range in instruction.link_ranges() {
-                *range = range.start + self.first_link..range.end + self.first_link;
-            }
+            instruction.link_ranges().into_iter().for_each(|range| moved(range, self.first_link));
+        }
+        for computation in &mut self.computations {
+            moved(&mut computation.callers, self.first_caller);
         }
     }
 
@@ -138,7 +159,7 @@ impl<'a> Chunk<'a> {
         offset: usize,
         place: ComputationId,
         outline: Outline,
-        reading: &mut Reading<'a>,
+        (reading, readings): (&mut Reading<'a>, &Readings<'a>),
     ) -> Result<i64, ModuleError> {
         let (mut name, mut root) = ("", 0);
         reading.ids.iter_mut().for_each(Vec::clear);
@@ -153,7 +174,7 @@ impl<'a> Chunk<'a> {
                 Ok(Some((2, Value::Bytes(bytes, start)))) if is_large => {
                     many.push((bytes, offset + start));
                     if many.len() == INSTRUCTIONS_AT_ONCE {
-                        self.many_instructions(&many, place, reading)?;
+                        self.many_instructions(&many, place, (reading, readings))?;
                         many.clear();
                     }
                 }
@@ -167,7 +188,7 @@ impl<'a> Chunk<'a> {
                 Err(error) => break Err(error),
             }
         };
-        self.many_instructions(&many, place, reading)?;
+        self.many_instructions(&many, place, (reading, readings))?;
         end?;
         self.computations.push(Computation {
             name: sanitized(name),
@@ -176,6 +197,7 @@ impl<'a> Chunk<'a> {
             fields: Fields::of_message(bytes),
             fusion: None,
             instructions: outline.first..outline.first + outline.instructions,
+            callers: 0..0,
         });
         Ok(root)
     }
@@ -185,19 +207,19 @@ impl<'a> Chunk<'a> {
         &mut self,
         parts: &[(&'a [u8], usize)],
         place: ComputationId,
-        reading: &mut Reading<'a>,
+        (reading, readings): (&mut Reading<'a>, &Readings<'a>),
     ) -> Result<(), ModuleError> {
         type Read<'a> = (Vec<Instruction<'a>>, [Vec<i64>; 3], Option<ModuleError>);
         let read = |parts: &[(&'a [u8], usize)]| -> Read<'a> {
-            let mut reading = Reading::default();
             let mut instructions = Vec::with_capacity(parts.len());
-            for &(bytes, offset) in parts {
-                match reading.instruction(bytes, offset, place) {
-                    Ok(instruction) => instructions.push(instruction),
-                    Err(fault) => return (instructions, reading.ids, Some(fault)),
-                }
-            }
-            (instructions, reading.ids, None)
+            readings.with(|reading| {
+                reading.ids.iter_mut().for_each(Vec::clear);
+                let read = parts.iter().try_for_each(|&(bytes, offset)| {
+                    instructions.push(reading.instruction(bytes, offset, place)?);
+                    Ok(())
+                });
+                (instructions, std::mem::take(&mut reading.ids), read.err())
+            })
         };
         let all: Vec<Read<'a>> = parts.par_chunks(INSTRUCTIONS_PER_TASK).map(read).collect();
         for (mut instructions, ids, fault) in all {
@@ -229,6 +251,7 @@ impl<'a> Chunk<'a> {
         reading: &mut Reading<'a>,
     ) -> Result<(), ModuleError> {
         let Self { instructions, links, callers, asynchronous, .. } = self;
+        let first_caller = callers.len() as u32;
         let start = instructions.len() - outline.instructions as usize;
         let own = &mut instructions[start..];
         let places = &mut reading.places;
@@ -278,7 +301,9 @@ impl<'a> Chunk<'a> {
                 return Err(ModuleError::SameId(id));
             }
         }
+        let callers = first_caller..callers.len() as u32;
         let Some(computation) = self.computations.last_mut() else { return Ok(()) };
+        computation.callers = callers;
         match places.get(root) {
             Some(place) => computation.root = InstructionId(place),
             None => return Err(ModuleError::NoRoot(computation.name.to_string(), root)),
@@ -330,8 +355,8 @@ impl<'a> Reading<'a> {
         let starts = self.ids.each_ref().map(|ids| ids.len() as u32);
         let mut present = Present::NONE;
         let mut reader = Reader::new(bytes);
-        while let Some((field, value)) = next_field(&mut reader, offset)? {
-            present.note(field);
+        while let Some((field, value)) = reader.next_field().map_err(|e| moved(e, offset))? {
+            present.note(field, value);
             match (field, value) {
                 (1, Value::Bytes(bytes, _)) => name = std::str::from_utf8(bytes).unwrap_or(""),
                 (2, Value::Bytes(bytes, _)) => opcode = bytes,
@@ -349,15 +374,7 @@ impl<'a> Reading<'a> {
             let opcode = String::from_utf8_lossy(opcode).into_owned();
             return Err(fault(InstructionFault::Opcode(opcode)));
         };
-        let shape = match self.shapes.get(shape) {
-            Some(known) => Arc::clone(known),
-            None => {
-                let read = Shape::read(Fields::of_message(shape));
-                let read = Arc::new(read.ok_or_else(|| fault(InstructionFault::Shape))?);
-                self.shapes.insert(shape, Arc::clone(&read));
-                read
-            }
-        };
+        let shape = self.shapes.read(shape).ok_or_else(|| fault(InstructionFault::Shape))?;
         let since = |kind: usize| starts[kind]..self.ids[kind].len() as u32;
         Ok(Instruction {
             name: sanitized(name),

@@ -12,15 +12,16 @@ pub mod field;
 mod names;
 mod places;
 mod read;
+mod shapes;
 pub(super) mod source;
 
 pub use error::{InstructionFault, ModuleError};
 pub(super) use places::Places;
+pub use shapes::SharedShape;
 pub use source::{FileLocation, Frame, InstructionSource, Metadata, StackFrameIndex};
 
 use super::fields::Fields;
 use super::opcode::Opcode;
-use super::shape::Shape;
 use asynchronous::Wrapped;
 use names::NamePlaces;
 use std::borrow::Cow;
@@ -45,7 +46,7 @@ pub struct Instruction<'a> {
     /// The id in the file.
     pub id: i64,
     /// The shape of the result; many instructions share one.
-    pub shape: Arc<Shape>,
+    pub shape: Arc<SharedShape>,
     /// The computation that it is in.
     pub computation: ComputationId,
     /// All attributes (`HloInstructionProto`).
@@ -87,6 +88,8 @@ pub struct Computation<'a> {
     /// The fusion that it belongs to.
     pub fusion: Option<InstructionId>,
     instructions: Range<u32>,
+    /// Where those that call computations are among the module's.
+    callers: Range<u32>,
 }
 
 impl Computation<'_> {
@@ -229,9 +232,8 @@ impl<'a> Module<'a> {
 
     /// Those of one computation.
     pub fn callers_in(&self, id: ComputationId) -> &[InstructionId] {
-        let own = &self.computation(id).instructions;
-        let before = |end: u32| self.callers.partition_point(|caller| caller.0 < end);
-        &self.callers[before(own.start)..before(own.end)]
+        let Range { start, end } = self.computation(id).callers;
+        &self.callers[start as usize..end as usize]
     }
 
     /// The computation that a fusion fuses, that a call calls, the first of several.

@@ -1,7 +1,7 @@
 //! Reads a module: what names, orders and connects its parts, checked as XLA checks it.
 
-use super::chunk::{Chunk, Outline, next_field};
-use super::names::{NamePlaces, sanitized};
+use super::chunk::{Chunk, Outline, Readings, next_field};
+use super::names::{HashedPlace, NamePlaces, sanitized};
 use super::{
     Computation, ComputationId, Instruction, InstructionId, Module, ModuleError, ModuleFields,
 };
@@ -60,7 +60,7 @@ impl<'a> Module<'a> {
                 _ => {}
             }
         }
-        let building = Building::of(&parts)?;
+        let (building, by_id, hasher) = Building::of(&parts)?;
         if !has_program_shape {
             return Err(ModuleError::NoProgramShape);
         }
@@ -69,19 +69,10 @@ impl<'a> Module<'a> {
         if !shapes.map(Shape::read).all(|shape| shape.is_some()) {
             return Err(ModuleError::ProgramShape);
         }
-        let Some(&entry) = building.by_id.get(&entry) else {
+        let Some(&entry) = by_id.get(&entry) else {
             return Err(ModuleError::NoEntry(entry));
         };
-        let Building {
-            computations,
-            instructions,
-            links,
-            callers,
-            asynchronous,
-            names,
-            hasher,
-            ..
-        } = building;
+        let Building { computations, instructions, links, callers, asynchronous, names } = building;
         let same_name = |name: &str| ModuleError::SameName(name.to_owned());
         NamePlaces::of(computations.len(), |place| &*computations[place as usize].name)
             .map_err(same_name)?;
@@ -106,10 +97,13 @@ impl<'a> Module<'a> {
     }
 }
 
-/// Computations that are read at once.
-const COMPUTATIONS_AT_ONCE: usize = 1 << 12;
+/// Computations that are read at once, while those before them are put to the others.
+const COMPUTATIONS_AT_ONCE: usize = 1 << 10;
 /// Computations that one task reads.
-const COMPUTATIONS_PER_TASK: usize = 1 << 6;
+const COMPUTATIONS_PER_TASK: usize = 1 << 5;
+
+/// Places of computations by id.
+type PlacesById = HashMap<i64, u32, RandomState>;
 
 /// A module while it is read.
 #[derive(Default)]
@@ -122,66 +116,77 @@ struct Building<'a> {
     /// The asynchronous instructions.
     asynchronous: Vec<InstructionId>,
     /// Hashes of the instructions' names, and their places.
-    names: Vec<(u32, u32)>,
-    hasher: RandomState,
-    /// Places of the computations by id.
-    by_id: HashMap<i64, u32, RandomState>,
+    names: Vec<HashedPlace>,
 }
 
 impl<'a> Building<'a> {
     /// Reads the computations of a module, each given with where it starts. Of several faults the
-    /// first in the order of the file is told.
-    fn of(parts: &[(&'a [u8], usize)]) -> Result<Self, ModuleError> {
+    /// first in the order of the file is told. Gives the places of the computations and what hashed
+    /// the names, too.
+    fn of(parts: &[(&'a [u8], usize)]) -> Result<(Self, PlacesById, RandomState), ModuleError> {
         let mut outlines: Vec<Outline> =
             parts.par_iter().map(|&(bytes, _)| Outline::of(bytes)).collect();
-        let mut building = Self::default();
+        let (mut by_id, hasher) = (PlacesById::default(), RandomState::default());
         let (mut same_id, mut first) = (None, 0_u32);
         for (place, outline) in (0..).zip(&mut outlines) {
             outline.first = first;
             first = first.wrapping_add(outline.instructions);
-            if *building.by_id.entry(outline.id).or_insert(place) != place {
+            if *by_id.entry(outline.id).or_insert(place) != place {
                 same_id = Some(place as usize);
                 break;
             }
         }
         let parts = &parts[..same_id.map_or(parts.len(), |place| place + 1)];
+        let mut building = Self::default();
         // Without the memory for all, what is wrong with the first of them may still be told.
         let _ = building.instructions.try_reserve_exact(first as usize);
+        let (readings, mut read) = (Readings::default(), Vec::new());
         for (number, batch) in parts.chunks(COMPUTATIONS_AT_ONCE).enumerate() {
-            let batch_first = number * COMPUTATIONS_AT_ONCE;
-            let mut chunks: Vec<Chunk<'a>> = batch
-                .par_chunks(COMPUTATIONS_PER_TASK)
-                .enumerate()
-                .map(|(task, parts)| {
-                    let first = batch_first + task * COMPUTATIONS_PER_TASK;
-                    Chunk::read(parts, first, &outlines, &building.by_id, &building.hasher)
-                })
-                .collect();
-            let mut first_link = building.links.len() as u32;
-            for chunk in &mut chunks {
-                chunk.first_link = first_link;
-                first_link += chunk.links.len() as u32;
-            }
-            chunks.par_iter_mut().for_each(Chunk::move_links);
-            for mut chunk in chunks {
-                if let Some(fault) = chunk.fault {
-                    return Err(fault);
-                }
-                building.computations.append(&mut chunk.computations);
-                building.instructions.append(&mut chunk.instructions);
-                building.links.append(&mut chunk.links);
-                building.names.append(&mut chunk.names);
-                building.callers.append(&mut chunk.callers);
-                building.asynchronous.append(&mut chunk.asynchronous);
-            }
+            let read_batch = || {
+                let tasks = batch.par_chunks(COMPUTATIONS_PER_TASK).enumerate();
+                let chunks = tasks.map(|(task, parts)| {
+                    let first = number * COMPUTATIONS_AT_ONCE + task * COMPUTATIONS_PER_TASK;
+                    Chunk::read(parts, first, &outlines, &by_id, &hasher, &readings)
+                });
+                chunks.collect::<Vec<_>>()
+            };
+            let chunks = std::mem::take(&mut read);
+            let (appended, chunks) = rayon::join(|| building.append(chunks), read_batch);
+            appended?;
+            read = chunks;
         }
+        building.append(read)?;
         match same_id {
             Some(place) => Err(ModuleError::SameId(outlines[place].id)),
             None => {
                 building.find_fusions();
-                Ok(building)
+                Ok((building, by_id, hasher))
             }
         }
+    }
+
+    /// Puts what was read to the rest, up to the first fault.
+    fn append(&mut self, mut chunks: Vec<Chunk<'a>>) -> Result<(), ModuleError> {
+        let mut first_link = self.links.len() as u32;
+        let mut first_caller = self.callers.len() as u32;
+        for chunk in &mut chunks {
+            (chunk.first_link, chunk.first_caller) = (first_link, first_caller);
+            first_link += chunk.links.len() as u32;
+            first_caller += chunk.callers.len() as u32;
+        }
+        chunks.par_iter_mut().for_each(Chunk::move_ranges);
+        for mut chunk in chunks {
+            if let Some(fault) = chunk.fault {
+                return Err(fault);
+            }
+            self.computations.append(&mut chunk.computations);
+            self.instructions.append(&mut chunk.instructions);
+            self.links.append(&mut chunk.links);
+            self.names.append(&mut chunk.names);
+            self.callers.append(&mut chunk.callers);
+            self.asynchronous.append(&mut chunk.asynchronous);
+        }
+        Ok(())
     }
 
     /// A fused computation belongs to a fusion; of several to the last.

@@ -119,8 +119,9 @@ impl Printer<'_, '_> {
             out.push_str("sharding=");
             sharding::write(sharding, self.options.metadata, out);
         }
-        if fields.has(field::FRONTEND_ATTRIBUTES) && !self.has_wrapped_frontend_attributes(id) {
-            write_frontend_attributes(fields.message(field::FRONTEND_ATTRIBUTES), attributes);
+        let frontend = fields.message(field::FRONTEND_ATTRIBUTES);
+        if !frontend.is_empty() && !self.has_wrapped_frontend_attributes(id) {
+            write_frontend_attributes(frontend, attributes);
         }
         let predecessors = self.module.control_predecessors(id);
         if self.options.control_predecessors && predecessors.len() > 0 {

@@ -131,7 +131,7 @@ impl<'m, 'a> Printer<'m, 'a> {
         let instruction = self.module.instruction(id);
         self.name(&instruction.name, out);
         out.push_str(" = ");
-        instruction.shape.write(true, out);
+        out.push_str(instruction.shape.text());
         out.push(' ');
         self.operation(id, out);
         out.push('(');
@@ -197,7 +197,7 @@ impl<'m, 'a> Printer<'m, 'a> {
                     }
                     let operand = self.module.instruction(operand);
                     if self.options.operand_shapes {
-                        operand.shape.write(true, out);
+                        out.push_str(operand.shape.text());
                         out.push(' ');
                     }
                     self.name(&operand.name, out);

@@ -16,10 +16,13 @@ use std::collections::HashMap;
 /// Names of `HloInputOutputAliasProto`'s kinds.
 const ALIAS_KINDS: [&str; 3] = ["undefined-alias", "may-alias", "must-alias"];
 
-/// Computations that are written at once, beside the text that is there.
-const COMPUTATIONS_AT_ONCE: usize = 1 << 11;
+/// Computations that are written at once, while the text of those before them is put to the rest.
+const COMPUTATIONS_AT_ONCE: usize = 1 << 9;
+/// Bytes of the largest buffer that is used again.
+const MOST_KEPT_BYTES: usize = 1 << 18;
+
 /// Computations that one task writes.
-const COMPUTATIONS_PER_TASK: usize = 1 << 5;
+const COMPUTATIONS_PER_TASK: usize = 1 << 4;
 
 /// Instructions of a computation that one task writes.
 const INSTRUCTIONS_PER_TASK: usize = 1 << 8;
@@ -31,30 +34,54 @@ pub fn module_text(module: &Module<'_>, options: TextOptions) -> String {
     let mut out = String::new();
     write_header(module, frames.as_ref(), &mut out);
     let schedule = schedule_of(module);
-    let hidden = wrapped_computations(module);
+    let (order, hidden) =
+        rayon::join(|| computation_order(module), || wrapped_computations(module));
     let shown = |id: &ComputationId| hidden.get(id.0 as usize) != Some(&true);
-    let order: Vec<ComputationId> = computation_order(module).into_iter().filter(shown).collect();
-    let write = |ids: &[ComputationId]| {
-        // A module is about as long as its text.
-        let lengths = ids.iter().map(|&id| module.computation(id).fields.serialized().len());
-        let mut out = String::with_capacity(lengths.sum());
+    let order: Vec<ComputationId> = order.into_iter().filter(shown).collect();
+    // A text is hardly longer than its module, and what is not written to takes no memory.
+    out.reserve(bytes_of(module, &order));
+    let write = |out: &mut String, ids: &[ComputationId]| {
+        out.reserve(bytes_of(module, ids));
         for &id in ids {
             if id == module.entry {
                 out.push_str("ENTRY ");
             }
             match schedule.get(&module.computation(id).id) {
-                Some(order) => printer.computation(id, order, &mut out),
-                None => printer.computation(id, &post_order(module, id), &mut out),
+                Some(order) => printer.computation(id, order, out),
+                None => printer.computation(id, &post_order(module, id), out),
             }
             out.push_str("\n\n");
         }
-        out
     };
+    // Buffers are used again: new memory costs as much as writing to it.
+    let new_buffers = || vec![String::new(); COMPUTATIONS_AT_ONCE / COMPUTATIONS_PER_TASK];
+    let (mut written, mut spare) = (new_buffers(), new_buffers());
     for batch in order.chunks(COMPUTATIONS_AT_ONCE) {
-        let texts: Vec<String> = batch.par_chunks(COMPUTATIONS_PER_TASK).map(write).collect();
-        out.extend(texts);
+        rayon::join(
+            || take_texts(&mut written, &mut out),
+            || {
+                let tasks = spare.par_iter_mut().zip(batch.par_chunks(COMPUTATIONS_PER_TASK));
+                tasks.for_each(|(text, ids)| write(text, ids));
+            },
+        );
+        std::mem::swap(&mut written, &mut spare);
     }
+    take_texts(&mut written, &mut out);
     out
+}
+
+/// The length of computations in the file.
+fn bytes_of(module: &Module<'_>, ids: &[ComputationId]) -> usize {
+    ids.iter().map(|&id| module.computation(id).fields.serialized().len()).sum()
+}
+
+fn take_texts(texts: &mut [String], out: &mut String) {
+    for text in texts {
+        out.push_str(text);
+        text.clear();
+        // Few computations are long.
+        text.shrink_to(MOST_KEPT_BYTES);
+    }
 }
 
 fn write_header(module: &Module<'_>, frames: Option<&FrameNumbers>, out: &mut String) {
