@@ -1,7 +1,8 @@
 //! Events and stats, decoded when looked at.
 
 use super::columns::NO_METADATA;
-use super::index::{Line, PositionsInOrder, Space, Span, text};
+use super::index::{Line, Space, Span, text};
+use super::positions::PositionsInOrder;
 use super::usual;
 use crate::wire::{Reader, Value};
 

@@ -3,6 +3,7 @@
 use super::columns::Times;
 use super::event::{Event, LineStats, Stats};
 use super::metadata::{EventMetadataTable, StatMetadataTable};
+use super::positions::Positions;
 use crate::store::Bytes;
 
 /// A range of the profile's bytes; ranges past the end of the file lie in the joined bytes
@@ -66,103 +67,6 @@ pub(super) struct EventColumns {
     pub times: Times,
     /// Whether any event stands for several occurrences.
     pub are_aggregated: bool,
-}
-
-/// Where the events of a line are: the offset of each one's length prefix.
-#[derive(Debug)]
-pub(super) enum Positions {
-    /// Relative to `base`.
-    Narrow { base: u64, offsets: Vec<u32> },
-    /// From the start of the file, for lines of more than 4 GiB.
-    Wide(Vec<u64>),
-    /// Of every eighth event, where each is short and follows the one before: the others are found
-    /// from there.
-    Sampled { base: u64, offsets: Vec<u32>, count: usize },
-}
-
-/// Events from one position that is kept to the next.
-const SAMPLED_EVENTS: usize = 8;
-
-impl Default for Positions {
-    fn default() -> Self {
-        Self::Narrow { base: 0, offsets: Vec::new() }
-    }
-}
-
-impl Positions {
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Narrow { offsets, .. } => offsets.len(),
-            Self::Wide(offsets) => offsets.len(),
-            Self::Sampled { count, .. } => *count,
-        }
-    }
-
-    /// Leaves out what can be found from others. `line` are the bytes of the line.
-    pub fn sampled(self, line: &[u8]) -> Self {
-        let Self::Narrow { base, mut offsets } = self else { return self };
-        let follows = |pair: &[u32]| next_prefix(line, pair[0] as usize) == Some(pair[1] as usize);
-        if offsets.len() < SAMPLED_EVENTS || !offsets.windows(2).all(follows) {
-            offsets.shrink_to_fit();
-            return Self::Narrow { base, offsets };
-        }
-        let count = offsets.len();
-        let kept = offsets.iter().copied().step_by(SAMPLED_EVENTS).collect();
-        Self::Sampled { base, offsets: kept, count }
-    }
-
-    /// The same for who asks for one event after the other.
-    pub fn in_order<'a>(&'a self, file: &'a [u8]) -> PositionsInOrder<'a> {
-        PositionsInOrder { positions: self, file, next: (usize::MAX, 0) }
-    }
-
-    /// That of an event, in the file.
-    #[inline]
-    pub fn get(&self, file: &[u8], index: usize) -> u64 {
-        match self {
-            Self::Narrow { base, offsets } => base + u64::from(offsets[index]),
-            Self::Wide(offsets) => offsets[index],
-            Self::Sampled { base, offsets, .. } => {
-                let mut prefix = (base + u64::from(offsets[index / SAMPLED_EVENTS])) as usize;
-                for _ in 0..index % SAMPLED_EVENTS {
-                    prefix += 2 + usize::from(file.get(prefix).copied().unwrap_or_default());
-                }
-                prefix as u64
-            }
-        }
-    }
-}
-
-/// The positions of events for who asks for one after the other.
-#[derive(Debug)]
-pub(super) struct PositionsInOrder<'a> {
-    positions: &'a Positions,
-    file: &'a [u8],
-    /// The event that follows the last one, and its position where that is not kept.
-    next: (usize, u64),
-}
-
-impl PositionsInOrder<'_> {
-    /// That of an event, in the file.
-    #[inline]
-    pub fn next_of(&mut self, index: usize) -> u64 {
-        let position = match self.next {
-            (next, position) if next == index && !index.is_multiple_of(SAMPLED_EVENTS) => position,
-            _ => self.positions.get(self.file, index),
-        };
-        if let Positions::Sampled { .. } = self.positions {
-            let length = self.file.get(position as usize).copied().unwrap_or_default();
-            self.next = (index + 1, position + 2 + u64::from(length));
-        }
-        position
-    }
-}
-
-/// Where the length prefix of the event after another one is, where that is short.
-fn next_prefix(line: &[u8], prefix: usize) -> Option<usize> {
-    let length = line.get(prefix).filter(|&&length| length < 0x80)?;
-    let tag = prefix + 1 + usize::from(*length);
-    (line.get(tag) == Some(&0x22)).then_some(tag + 1)
 }
 
 impl Space {
@@ -372,45 +276,5 @@ impl<'a> Line<'a> {
     /// The plane that this line belongs to.
     pub fn plane(&self) -> Plane<'a> {
         self.plane
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A line of events of some lengths, with other bytes before it, and where their prefixes are.
-    fn line(lengths: &[u8], between: &[u8]) -> (Vec<u8>, Vec<u32>) {
-        let (mut bytes, mut prefixes) = (Vec::new(), Vec::new());
-        for &length in lengths {
-            bytes.push(0x22);
-            prefixes.push(bytes.len() as u32);
-            bytes.push(length);
-            bytes.resize(bytes.len() + usize::from(length), 7);
-            bytes.extend(between);
-        }
-        (bytes, prefixes)
-    }
-
-    #[test]
-    fn positions_that_are_left_out_are_found() {
-        let lengths: Vec<u8> = (0..50_u8).map(|event| event.wrapping_mul(37) % 128).collect();
-        for between in [&[][..], &[0x08, 1]] {
-            let (bytes, prefixes) = line(&lengths, between);
-            let file = [&[9; 5], bytes.as_slice()].concat();
-            let positions = Positions::Narrow { base: 5, offsets: prefixes.clone() };
-            let positions = positions.sampled(&bytes);
-            assert_eq!(matches!(positions, Positions::Sampled { .. }), between.is_empty());
-            assert_eq!(positions.len(), lengths.len());
-            let mut in_order = positions.in_order(&file);
-            for (event, &prefix) in prefixes.iter().enumerate() {
-                assert_eq!(positions.get(&file, event), 5 + u64::from(prefix));
-                assert_eq!(in_order.next_of(event), 5 + u64::from(prefix));
-            }
-            // In another order too.
-            for event in [3, 4, 4, 20, 5, 49, 0, 1] {
-                assert_eq!(in_order.next_of(event), 5 + u64::from(prefixes[event]));
-            }
-        }
     }
 }

@@ -11,6 +11,7 @@ mod merge;
 mod metadata;
 mod offsets;
 mod parse;
+mod positions;
 pub mod schema;
 mod usual;
 

@@ -7,11 +7,12 @@
 
 use super::columns::{Durations, DurationsRun, NO_METADATA, Times};
 use super::event::Numbers;
-use super::index::{EventColumns, EventStats, LineIndex, PlaneIndex, Positions, Space, Span, text};
+use super::index::{EventColumns, EventStats, LineIndex, PlaneIndex, Space, Span, text};
 use super::metadata::{
     EventMetadataEntry, EventMetadataTable, StatMetadataEntry, StatMetadataTable,
 };
 use super::offsets::{Offsets, OffsetsRun, Whole};
+use super::positions::{Positions, Walk};
 use super::usual;
 use crate::store::Bytes;
 use crate::wire::{Reader, Value, WireCause, WireError};
@@ -279,14 +280,13 @@ fn parse_map_entry(message: &Message<'_>) -> Parsed<MapEntry> {
 
 fn parse_line(message: &Message<'_>, file: &[u8]) -> Parsed<LineIndex> {
     let mut line = LineIndex::default();
-    let mut offsets: Vec<u32> = Vec::new();
+    let mut walk = Walk::over(message.bytes);
     let mut wide: Vec<u64> = Vec::new();
     let is_wide = message.bytes.len() > u32::MAX as usize;
     let mut reader = message.reader();
     loop {
         if !is_wide {
-            let next = usual::note_events(message.bytes, reader.position(), &mut offsets);
-            reader.go_to(next);
+            reader.go_to(walk.short_events(reader.position()));
         }
         let tag = reader.position();
         let Some(field) = message.next(&mut reader)? else { break };
@@ -300,7 +300,7 @@ fn parse_line(message: &Message<'_>, file: &[u8]) -> Parsed<LineIndex> {
                 if is_wide {
                     wide.push(message.base + prefix as u64);
                 } else {
-                    offsets.push(prefix as u32);
+                    walk.push(prefix);
                 }
             }
             (9, Value::Varint(value)) => line.duration_ps = value as i64,
@@ -311,11 +311,7 @@ fn parse_line(message: &Message<'_>, file: &[u8]) -> Parsed<LineIndex> {
             _ => {}
         }
     }
-    let positions = if is_wide {
-        Positions::Wide(wide)
-    } else {
-        Positions::Narrow { base: message.base, offsets }
-    };
+    let positions = if is_wide { Positions::Wide(wide) } else { walk.finish(message.base) };
     (line.events, line.event_stats) = read_events(message, file, positions)?;
     Ok(line)
 }
@@ -351,8 +347,9 @@ fn read_events(
     let read = |(index, ((metadata, mut offsets), mut durations)): Columns<'_>| {
         let first = index * EVENTS_PER_TASK;
         let mut run = Run::default();
+        let mut positions = positions.in_order(file);
         for (at, metadata) in metadata.iter_mut().enumerate() {
-            let position = positions.get(file, first + at);
+            let position = positions.next_of(first + at);
             let usual = usual::Message::at_short(file, position);
             let numbers = match usual.and_then(|event| run.read_usual(event)) {
                 Some(numbers) => numbers,
@@ -380,7 +377,6 @@ fn read_events(
         have_texts |= run.have_texts;
     }
     let times = Times { offset_ps: offset_ps.into(), duration_ps: duration_ps.into() };
-    let positions = positions.sampled(line.bytes);
     let events = EventColumns { positions, metadata, times, are_aggregated };
     Ok((events, EventStats { ids: stat_ids.into_iter().collect(), have_texts }))
 }

@@ -214,19 +214,6 @@ struct StatHead {
     value_tag: u8,
 }
 
-/// Goes over the events of a line that have less than 128 bytes, from a position on; notes where their
-/// length prefixes are and gives the position of what is something else.
-pub(super) fn note_events(line: &[u8], mut at: usize, prefixes: &mut Vec<u32>) -> usize {
-    while let Some(&[0x22, length]) = line.get(at..at + 2)
-        && length < 0x80
-        && at + 2 + usize::from(length) <= line.len()
-    {
-        prefixes.push(at as u32 + 1);
-        at += 2 + usize::from(length);
-    }
-    at
-}
-
 /// Reads the payload of an event: its numbers, and of each of its stats the metadata id and whether it
 /// is a text. `None` where it is not written as usual.
 #[inline(always)]
@@ -343,17 +330,6 @@ mod tests {
             let stat = message.next_stat();
             assert_eq!(stat.map(|stat| stat.rest().len()), (end >= 7).then_some(2));
         }
-    }
-
-    #[test]
-    fn events_are_noted_as_far_as_they_are_usual() {
-        let mut line = vec![0x08, 1, 0x22, 2, 0x08, 1, 0x22, 0, 0x22, 0x80, 1];
-        let mut prefixes = Vec::new();
-        assert_eq!(note_events(&line, 0, &mut prefixes), 0);
-        assert_eq!(note_events(&line, 2, &mut prefixes), 8);
-        assert_eq!(prefixes, [3, 7]);
-        line.truncate(5);
-        assert_eq!(note_events(&line, 2, &mut prefixes), 2);
     }
 
     #[test]
