@@ -12,7 +12,7 @@ use crate::render::python_json::{self, Value as Json};
 use crate::render::python_json_indent::Writer;
 use crate::session::Session;
 use crate::tools::{self, Answer, Profiles, Request, ToolError};
-use crate::xplane::schema::DEVICE_PLANE_PREFIX;
+use crate::xplane::schema::{DEVICE_PLANE_PREFIX, TPU_PLANE_PREFIX};
 use crate::xplane::{Space, Wanted};
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -36,6 +36,11 @@ pub fn is_host_named(space: &Space, name: &str) -> bool {
 fn tells_of_ops(name: &[u8], names: &[&[u8]]) -> bool {
     is_program_plane(name, names)
         || names.iter().any(|name| name.starts_with(DEVICE_PLANE_PREFIX.as_bytes()))
+}
+
+/// For answers about TPUs: without one nothing of a profile matters.
+pub fn is_beside_a_tpu(_: &[u8], names: &[&[u8]]) -> bool {
+    names.iter().any(|name| name.starts_with(TPU_PLANE_PREFIX.as_bytes()))
 }
 
 impl ToolData {

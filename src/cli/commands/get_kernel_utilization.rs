@@ -3,14 +3,13 @@
 use super::Call;
 use crate::cli::error::{Raised, os_error_text};
 use crate::cli::session::{self, native};
-use crate::cli::tool_data::{ToolData, is_host_named};
+use crate::cli::tool_data::{ToolData, is_beside_a_tpu, is_host_named};
 use crate::cli::value::{Value, text_of_bytes};
 use crate::render::python_json::{self, Value as Json};
 use crate::session::Session;
 use crate::store::Bytes;
 use crate::tools;
 use crate::xplane::Space;
-use crate::xplane::schema::TPU_PLANE_PREFIX;
 use num_bigint::BigInt;
 use std::fs::File;
 use std::io::Read as _;
@@ -66,11 +65,6 @@ fn options(call: &Call) -> Vec<(&'static str, String)> {
     options
 }
 
-/// Without a TPU nothing of a profile matters.
-fn is_beside_a_tpu(_: &[u8], names: &[&[u8]]) -> bool {
-    names.iter().any(|name| name.starts_with(TPU_PLANE_PREFIX.as_bytes()))
-}
-
 /// A file, or all profiles below a directory.
 fn of_path(path: &str, options: &[(&str, &str)]) -> Result<String, Raised> {
     let quoted = Value::text(path).repr();
@@ -106,7 +100,7 @@ fn of_path(path: &str, options: &[(&str, &str)]) -> Result<String, Raised> {
 
 fn of_session(call: &Call, id: &Value, options: &[(&str, &str)]) -> Result<String, Raised> {
     let answer = ToolData::of_session(call, id)
-        .map(|data| data.fetch("kernel_utilization", options))
+        .map(|data| data.only_planes(is_beside_a_tpu).fetch("kernel_utilization", options))
         .map_err(|error| {
             let class = match error {
                 Raised::Path(_) => "FileNotFoundError",

@@ -5,14 +5,14 @@ use super::table_rows::Rows;
 use super::utilization::Utilization;
 use crate::cli::arguments::integer;
 use crate::cli::error::Raised;
-use crate::cli::tool_data::ToolData;
+use crate::cli::tool_data::{ToolData, is_beside_a_tpu};
 use crate::cli::value::Value;
 use crate::render::python_json_indent::Writer;
 use num_bigint::BigInt;
 
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
-    let data = ToolData::open(call)?;
+    let data = ToolData::open(call)?.only_planes(is_beside_a_tpu);
     let Some(table) = data.fetch_json("utilization_viewer", &[]) else {
         return Ok(no_data(&format!("No data returned for session {}", data.name)));
     };
