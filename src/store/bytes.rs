@@ -1,4 +1,4 @@
-//! The bytes of one profile: owned memory or a map, behind one type.
+//! The bytes of one profile: memory of our own, in huge pages where there is much of it.
 
 use memmap2::{Advice, MmapMut};
 use std::io;

@@ -1,7 +1,7 @@
 //! Files of this machine: read whole, in parallel pieces, into memory.
 //!
-//! Memory, not a map: a map of a file that shrinks ends the process with a signal, and reading is
-//! as fast as the pages of a map are brought in.
+//! Memory, not a map: a map of a file that shrinks ends the process with a signal, and one of a file
+//! that is written anew changes under whoever reads it.
 
 use super::Bytes;
 use super::bytes::Owner;
