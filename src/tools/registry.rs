@@ -12,7 +12,7 @@ use crate::opstats::dcn;
 use crate::session::Session;
 use crate::tools::ProfileError;
 use crate::xplane::Space;
-use crate::xplane::schema::StatType;
+use crate::xplane::schema::{StatType, TPU_PLANE_PREFIX};
 
 /// One tool.
 #[derive(Debug, Clone, Copy)]
@@ -135,7 +135,7 @@ fn is_offered(offered: Offered, space: &Space) -> bool {
 
 /// Whether an event of a TPU plane has a `counter_value` itself; its metadata does not count.
 fn has_counter_value(space: &Space) -> bool {
-    space.planes().filter(|plane| plane.name().starts_with("/device:TPU:")).any(|plane| {
+    space.planes().filter(|plane| plane.name().starts_with(TPU_PLANE_PREFIX)).any(|plane| {
         let Some(entry) = plane.stat_metadata().of_type(StatType::CounterValue) else {
             return false;
         };

@@ -10,7 +10,7 @@ use super::levels::{self, Levels};
 use super::source::{self, Facts, PlaneFacts};
 use super::{frames, tracks};
 use crate::timeline::{EventMetadataView, EventView, LineView, MetadataIndex, PlaneView, Timeline};
-use crate::xplane::schema::EventType;
+use crate::xplane::schema::{EventType, TPU_PLANE_PREFIX};
 use crate::xplane::{Durations, Times};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
@@ -542,7 +542,7 @@ fn conversions(timeline: &Timeline) -> Vec<(u32, u32)> {
     conversions.extend((FIRST_HOST_DEVICE..).zip(hosts));
     let mut devices = with_prefix("/device:GPU:");
     if devices.is_empty() {
-        devices = with_prefix("/device:TPU:");
+        devices = with_prefix(TPU_PLANE_PREFIX);
     }
     conversions.extend(devices.into_iter().map(|plane| {
         let id = FIRST_DEVICE.wrapping_add(planes[plane as usize].id() as u32);

@@ -292,8 +292,7 @@ impl<'a> Reader<'a> {
 fn varint_in_eight(bytes: &[u8]) -> Option<(u64, usize)> {
     let word = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
     let ends = ends_in_eight(word);
-    let number = word & (ends ^ ends.wrapping_sub(1));
-    (ends != 0).then(|| (join_groups_of_seven(number), ends.trailing_zeros() as usize / 8 + 1))
+    (ends != 0).then(|| (number_in_eight(word, ends), ends.trailing_zeros() as usize / 8 + 1))
 }
 
 /// The highest bit of each of eight bytes that could end a varint, which starts with the lowest: the
@@ -303,10 +302,11 @@ pub(crate) fn ends_in_eight(word: u64) -> u64 {
     !word & 0x8080_8080_8080_8080
 }
 
-/// Drops the continuation bit of each byte and closes the gaps.
+/// The number of a varint that starts with the lowest of eight bytes and ends at the first of `ends`:
+/// without what follows and without continuation bits, the gaps closed.
 #[inline(always)]
-pub(crate) fn join_groups_of_seven(word: u64) -> u64 {
-    let word = word & 0x7f7f_7f7f_7f7f_7f7f;
+pub(crate) fn number_in_eight(word: u64, ends: u64) -> u64 {
+    let word = word & (ends ^ ends.wrapping_sub(1)) & 0x7f7f_7f7f_7f7f_7f7f;
     let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
     let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);
     (word & 0x0000_0000_0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4)

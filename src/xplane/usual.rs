@@ -6,7 +6,7 @@
 #![allow(clippy::inline_always)]
 
 use super::event::{NumberKind, NumberStat, Numbers};
-use crate::wire::{ends_in_eight, join_groups_of_seven};
+use crate::wire::{ends_in_eight, number_in_eight};
 
 /// Places in a message are below this, so that they need no check.
 const PLACES: usize = 512;
@@ -73,9 +73,8 @@ impl<'a> Message<'a> {
     fn number(&mut self) -> Option<u64> {
         let word = self.word(self.at + 1);
         let ends = ends_in_eight(word);
-        let number = word & (ends ^ ends.wrapping_sub(1));
         self.skip_number_of(ends)?;
-        Some(join_groups_of_seven(number))
+        Some(number_in_eight(word, ends))
     }
 
     /// The number behind a tag, where it has mostly one byte.
@@ -122,26 +121,17 @@ impl<'a> Message<'a> {
     #[inline(always)]
     pub fn next_integer(&mut self) -> Option<NumberStat> {
         let head = self.stat_head()?;
-        let value = self.word(self.at + HEAD + 1);
-        let ends = ends_in_eight(value);
-        self.skip_integer(head, ends)?;
         let kind = if head.value_tag == 0x18 { NumberKind::Uint } else { NumberKind::Int };
-        let value = join_groups_of_seven(value & (ends ^ ends.wrapping_sub(1)));
-        Some(NumberStat::new(head.id, kind, value))
+        Some(NumberStat::new(head.id, kind, self.integer_of(head)?))
     }
 
     /// The number of the next field, where it is a stat that has this id, below 128, and then a
     /// `uint64_value`.
     #[inline(always)]
     pub fn next_uint_of(&mut self, id: u8) -> Option<u64> {
-        let head = self.word(self.at);
-        let is_wanted = head & 0xff_ffff_80ff == 0x18_0008_0022 | u64::from(id) << 24;
-        let length = (head >> 8) as usize & 0x7f;
-        let value = self.word(self.at + HEAD + 1);
-        let ends = ends_in_eight(value);
-        let is_whole = ends.trailing_zeros() as usize / 8 + HEAD == length;
-        let is_usual = is_wanted && ends != 0 && is_whole && self.skip(2 + length);
-        is_usual.then(|| join_groups_of_seven(value & (ends ^ ends.wrapping_sub(1))))
+        let head = self.stat_head()?;
+        let is_wanted = head.id == i64::from(id) && head.value_tag == 0x18;
+        if is_wanted { self.integer_of(head) } else { None }
     }
 
     /// Goes over the next field, where it is a stat that has an id and then an integer; gives the id.
@@ -163,6 +153,15 @@ impl<'a> Message<'a> {
             id: i64::from((head >> 24) as u8),
             value_tag: (head >> 32) as u8,
         })
+    }
+
+    /// The value of a stat, where it is an integer and nothing else.
+    #[inline(always)]
+    fn integer_of(&mut self, head: StatHead) -> Option<u64> {
+        let value = self.word(self.at + HEAD + 1);
+        let ends = ends_in_eight(value);
+        self.skip_integer(head, ends)?;
+        Some(number_in_eight(value, ends))
     }
 
     /// Goes over a stat, where it is an integer and nothing else; `ends` says where its value ends.

@@ -27,6 +27,11 @@ pub fn is_device_plane(name: &[u8], _: &[&[u8]]) -> bool {
     name.starts_with(DEVICE_PLANE_PREFIX.as_bytes())
 }
 
+/// The planes of devices.
+pub fn device_planes(space: &Space) -> impl Iterator<Item = Plane<'_>> {
+    space.planes().filter(|plane| plane_name(*plane).starts_with(DEVICE_PLANE_PREFIX))
+}
+
 /// Stats that name an event better than a number does.
 const NAMING_STATS: [&str; 4] = ["msg", "message", "annotation", "label"];
 

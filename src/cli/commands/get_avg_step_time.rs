@@ -2,13 +2,12 @@
 
 use super::Call;
 use super::event_query::{
-    Failed, Filter, Names, for_each_space_of, is_device_plane, line_name, plane_name,
+    Failed, Filter, Names, device_planes, for_each_space_of, is_device_plane, line_name,
 };
 use crate::cli::error::Raised;
 use crate::cli::tool_data;
 use crate::cli::value::Value;
 use crate::render::python_json::Value as Json;
-use crate::xplane::schema::DEVICE_PLANE_PREFIX;
 
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
@@ -52,9 +51,7 @@ fn sum(call: &Call) -> Result<(f64, i32), Failed> {
     let all = Filter::new(&Value::text(""))?;
     let (mut sum_ms, mut count) = (0.0, 0_i32);
     for_each_space_of(call, "source", Some(is_device_plane), |space| {
-        for plane in
-            space.planes().filter(|plane| plane_name(*plane).starts_with(DEVICE_PLANE_PREFIX))
-        {
+        for plane in device_planes(space) {
             let names = Names::new(plane, &all);
             let is_module = |name: &str| name.to_uppercase().contains("XLA MODULES");
             for line in plane.lines().filter(|line| is_module(line_name(*line))) {

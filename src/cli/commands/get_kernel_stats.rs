@@ -3,8 +3,8 @@
 
 use super::Call;
 use super::event_query::{
-    Failed, Filter, Names, for_each_space_of, is_device_plane, line_name, plane_name, start_ns,
-    stat_text,
+    Failed, Filter, Names, device_planes, for_each_space_of, is_device_plane, line_name,
+    plane_name, start_ns, stat_text,
 };
 use crate::cli::arguments::{sort_largest_first, whole_number};
 use crate::cli::error::Raised;
@@ -14,7 +14,6 @@ use crate::cli::unicode::is_digit_text;
 use crate::cli::value::Value;
 use crate::render::number::fixed;
 use crate::render::python_float::round;
-use crate::xplane::schema::DEVICE_PLANE_PREFIX;
 use crate::xplane::{Event, Line, Plane, Space};
 use foldhash::fast::FixedState;
 use std::borrow::Cow;
@@ -138,9 +137,7 @@ struct Kernels {
 
 impl Kernels {
     fn add_space(&mut self, space: &Space) -> Result<(), Failed> {
-        for plane in
-            space.planes().filter(|plane| plane_name(*plane).starts_with(DEVICE_PLANE_PREFIX))
-        {
+        for plane in device_planes(space) {
             let is_tpu = plane_name(plane).to_uppercase().contains("TPU");
             for line in plane.lines() {
                 let name = line_name(line).to_uppercase();

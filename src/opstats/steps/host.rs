@@ -50,21 +50,13 @@ struct HostStats {
 
 impl HostStats {
     fn of(plane: PlaneView<'_>) -> Self {
-        let ids = |stat_type| plane.stat_ids(stat_type).collect();
-        let others = [
-            StatType::StepName,
-            StatType::InputPipelineStageName,
-            StatType::ConsumerType,
-            StatType::ConsumerId,
-        ];
-        Self {
-            group_id: ids(StatType::GroupId),
-            step_name: ids(StatType::StepName),
-            stage_name: ids(StatType::InputPipelineStageName),
-            consumer_type: ids(StatType::ConsumerType),
-            consumer_id: ids(StatType::ConsumerId),
-            others: others.into_iter().flat_map(|stat| plane.stat_ids(stat)).collect(),
-        }
+        let ids = |stat_type| plane.stat_ids(stat_type).collect::<Vec<i64>>();
+        let [step_name, stage_name] =
+            [StatType::StepName, StatType::InputPipelineStageName].map(ids);
+        let [consumer_type, consumer_id] = [StatType::ConsumerType, StatType::ConsumerId].map(ids);
+        let others = [&*step_name, &*stage_name, &*consumer_type, &*consumer_id].concat();
+        let group_id = ids(StatType::GroupId);
+        Self { group_id, step_name, stage_name, consumer_type, consumer_id, others }
     }
 
     fn has_groups(&self) -> bool {
