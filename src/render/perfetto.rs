@@ -17,6 +17,9 @@ pub mod field {
         pub const PROCESS: u32 = 3;
         pub const PARENT: u32 = 5;
         pub const COUNTER: u32 = 8;
+        /// What makes tracks of one parent a single row; without it their name does.
+        pub const MERGE: u32 = 15;
+        pub const MERGE_KEY: u32 = 17;
     }
     /// `CounterDescriptor`
     pub mod counter {
@@ -64,6 +67,12 @@ pub const SLICE_END: u64 = 2;
 pub const INSTANT: u64 = 3;
 /// A value of a counter.
 pub const COUNTER: u64 = 4;
+
+/// `sibling_merge_behavior`: tracks are one row where they have the same key.
+pub const MERGE_BY_KEY: u64 = 3;
+
+/// Slices of one track that may be open at once; Perfetto's trace processor drops what lies deeper.
+pub const MOST_OPEN_SLICES: usize = 512;
 
 /// `sequence_flags`: incremental state is cleared, and interned data is needed.
 pub const FIRST_PACKET: u64 = 3;

@@ -1,11 +1,13 @@
 //! A trace in Perfetto's own format: a track descriptor for each process and thread, then the begin and
 //! the end of each event.
 //!
-//! Slices of one Perfetto track have to nest. Where the events of a thread overlap without nesting, those
-//! that do not fit go to further tracks of the same name, as few as will do.
+//! Slices of one Perfetto track have to nest, and not too deeply. Where the events of a thread overlap
+//! without nesting, those that do not fit go to further tracks of the same name, as few as will do; that
+//! these are one row, and threads of one name are not, is said by a key.
 
 use crate::render::perfetto::{
-    self, COUNTER, FIRST_PACKET, NEEDS_INTERNED, SLICE_BEGIN, SLICE_END, field,
+    self, COUNTER, FIRST_PACKET, MERGE_BY_KEY, MOST_OPEN_SLICES, NEEDS_INTERNED, SLICE_BEGIN,
+    SLICE_END, field,
 };
 use crate::trace::index::Place;
 use crate::trace::rows::{HostPart, Row, events_in_order, merged_devices, rows};
@@ -33,14 +35,17 @@ pub fn write(hosts: &[HostPart<'_>], out: &mut dyn io::Write) -> io::Result<()> 
             writer.track(None, None, |track| bytes_field(track, field::track::PROCESS, &process));
         processes.insert(id, (uuid, device));
     }
-    for group in rows(hosts).chunk_by(|a, b| a.key() == b.key()) {
+    // Rows of one key can differ in what they are of, or in a long name.
+    let is_same =
+        |a: &Row<'_>, b: &Row<'_>| (a.device, &a.track.place) == (b.device, &b.track.place);
+    for group in rows(hosts).chunk_by(is_same) {
         let Some((process, device)) = processes.get(&group[0].device) else { continue };
         match &group[0].track.place {
             Place::Resource(id) => {
                 let name = device.resources.get(id).map_or("", String::as_str);
-                writer.slices(*process, name, group)?;
+                writer.slices(*process, name, Some(*id), group)?;
             }
-            Place::Async(name) => writer.slices(*process, name, group)?,
+            Place::Async(name) => writer.slices(*process, name, None, group)?,
             Place::Counter(name) => writer.counters(*process, name, group)?,
         }
     }
@@ -103,19 +108,33 @@ impl Writer<'_> {
         uuid
     }
 
-    /// Writes the events of one row as slices.
-    fn slices(&mut self, process: u64, name: &str, rows: &[Row<'_>]) -> io::Result<()> {
+    /// Writes the events of one row as slices; `thread` is the id of its resource.
+    fn slices(
+        &mut self,
+        process: u64,
+        name: &str,
+        thread: Option<u32>,
+        rows: &[Row<'_>],
+    ) -> io::Result<()> {
         let mut lanes: Vec<Lane> = Vec::new();
-        for (row, chosen) in events_in_order(rows) {
+        let mut events = events_in_order(rows);
+        // Those of a row stand as in the profile, which need not be in order.
+        events.sort_by_key(|(row, chosen)| row.track.times(chosen.at as usize));
+        for (row, chosen) in events {
             let begin = row.track.timestamp(chosen.at as usize);
             let end = begin.saturating_add(row.track.shown_duration(chosen.at as usize));
             let fits = |lane: &Lane| {
-                let open = lane.ends.iter().rev().find(|&&open| open > begin);
-                open.is_none_or(|&open| end <= open)
+                let open = lane.ends.partition_point(|&open| open > begin);
+                open < MOST_OPEN_SLICES
+                    && lane.ends[..open].last().is_none_or(|&innermost| end <= innermost)
             };
             let place = lanes.iter().position(fits).unwrap_or(lanes.len());
             if place == lanes.len() {
-                let uuid = self.track(Some(process), Some(name), |_| {});
+                let uuid = self.track(Some(process), Some(name), |track| {
+                    let Some(thread) = thread else { return };
+                    varint_field(track, field::track::MERGE, MERGE_BY_KEY);
+                    varint_field(track, field::track::MERGE_KEY, thread.into());
+                });
                 lanes.push(Lane { uuid, ends: Vec::new() });
             }
             let uuid = lanes[place].uuid;
