@@ -58,12 +58,14 @@ answer, _ = xspace_to_tool_data(paths, 'megascale_stats', {'host': host, 'perfet
 pathlib.Path(out).write_bytes(answer)
 """
 
-# XProf's whole trace of all hosts.
+# XProf never answers about some hostile profiles.
+LONGEST_ANSWER_S = 300
+# XProf's whole trace of a host; for several it would need its server.
 ORACLE_TRACE = """
 import pathlib, sys
 from xprof.convert.raw_to_tool_data import xspace_to_tool_data
-out, *paths = sys.argv[1:]
-answer, _ = xspace_to_tool_data(paths, 'trace_viewer@', {'trace_viewer_options': {'resolution': '0'}})
+out, path = sys.argv[1:]
+answer, _ = xspace_to_tool_data([path], 'trace_viewer@', {'trace_viewer_options': {'resolution': '0'}})
 pathlib.Path(out).write_bytes(answer)
 """
 
@@ -91,6 +93,13 @@ def read_arguments(processor):
         if key.startswith('debug.'):
             sets[set_id].append((key.removeprefix('debug.'), value))
     return {set_id: tuple(sorted(found, key=repr)) for set_id, found in sets.items()}
+
+
+def as_told(value):
+    """A value as the trace processor tells it: numbers are signed, and texts end at a NUL."""
+    if isinstance(value, str):
+        return value.split('\0')[0]
+    return value - 2**64 if isinstance(value, int) and value >= 2**63 else value
 
 
 class Export:
@@ -143,10 +152,10 @@ def listed(table, counters, with_arguments):
             continue
         if group:
             pairs.append(('group_id', int(group)))
-        # Perfetto has signed numbers only, and of two arguments of one name the later.
-        signed = {key: value - 2**64 if isinstance(value, int) and value >= 2**63 else value for key, value in pairs}
-        found = tuple(sorted(signed.items(), key=repr)) if with_arguments else ()
-        export.slices[process, thread, name, begin // 1000, end // 1000 - begin // 1000, found] += 1
+        # Of two arguments of one name Perfetto has the later.
+        kept = {key: as_told(value) for key, value in pairs}
+        found = tuple(sorted(kept.items(), key=repr)) if with_arguments else ()
+        export.slices[process, thread, as_told(name), begin // 1000, end // 1000 - begin // 1000, found] += 1
     for process, thread, _, _ in threads:
         export.threads[process, thread] += 1
     return export
@@ -159,10 +168,11 @@ def arrows_of(path):
     return sum(count - 1 for flow, count in flows.items() if flow is not None)
 
 
-def totals_of_xprof(options, folder, paths):
-    """Number and time of the events of each thread as XProf's viewer gets them."""
+def totals_of_xprof(options, folder, path):
+    """Number and time of the events of each thread of a host as XProf's viewer gets them."""
     out = folder / 'xprof.json'
-    subprocess.run([options.oracle_python, '-c', ORACLE_TRACE, out, *paths], check=True, stderr=subprocess.DEVNULL)
+    command = [options.oracle_python, '-c', ORACLE_TRACE, out, path]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=LONGEST_ANSWER_S)
     events = json.loads(out.read_bytes().decode('utf-8', 'replace'), strict=False)['traceEvents']
     processes, threads = {}, {}
     found = collections.defaultdict(xspace.Row)
@@ -199,7 +209,8 @@ def check_export(options, folder):
     totals = got.totals()
     paths = sorted(folder.rglob('*.xplane.pb'))
     if options.oracle_python:
-        expected = {thread: (row.events, row.duration_ns) for thread, row in totals_of_xprof(options, folder, paths).items()}
+        read = [totals_of_xprof(options, folder, path) for path in paths]
+        expected = {thread: (row.events, row.duration_ns) for host in read for thread, row in host.items()}
         slices = {thread: total for thread, total in totals.items() if thread in expected}
         lines += differences('threads of XProf', collections.Counter(expected.items()), collections.Counter(slices.items()))
     same, other = 0, []
@@ -291,7 +302,7 @@ def check_megascale(options, folder):
                 got = answer.read()
             expected = folder / 'expected'
             command = [options.oracle_python, '-c', ORACLE, expected, host, *paths]
-            subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+            subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=LONGEST_ANSWER_S)
             numbers, lines = check_same(gzip.decompress(expected.read_bytes()), unzipped(got), options.engine)
             yield host, numbers, lines
 
@@ -337,7 +348,7 @@ def main():
                 else:
                     for host, *found in check_megascale(options, copy):
                         tell(f'{logdir} {host}', *found)
-            except (subprocess.CalledProcessError, PerfettoException) as error:
+            except (subprocess.SubprocessError, PerfettoException) as error:
                 tell(logdir, 'not checked', [str(error)])
     return has_failed
 

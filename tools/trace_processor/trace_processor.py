@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from http.client import HTTPException
 
+from perfetto.common.exceptions import PerfettoException
 from perfetto.trace_processor import TraceProcessor
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -48,17 +50,19 @@ def lay_engine(folder=ENGINE, wheel=None):
 @contextlib.contextmanager
 def opened(trace, folder=ENGINE):
     """A trace (a path, or a file to read) in a trace processor of its own."""
-    node = subprocess.Popen(
-        ['node', HERE / 'engine.mjs', folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        with TraceProcessor(trace=trace, addr=f'127.0.0.1:{node.stdout.readline().strip()}') as processor:
-            yield processor
-    finally:
-        # The end of its input ends it; what it says beside warnings of its own start is told where it fails.
-        _, said = node.communicate()
-        if node.returncode:
-            print(said, file=sys.stderr)
+    # Its warnings go to a file: a pipe that nobody reads would fill up and stop it.
+    with tempfile.TemporaryFile() as said:
+        command = ['node', HERE / 'engine.mjs', folder]
+        node = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True)
+        try:
+            with TraceProcessor(trace=trace, addr=f'127.0.0.1:{node.stdout.readline().strip()}') as processor:
+                yield processor
+        except (ConnectionError, HTTPException) as error:
+            said.seek(0)
+            raise PerfettoException(f'the engine died: {said.read().decode()}') from error
+        finally:
+            # The end of its input ends it.
+            node.communicate()
 
 
 def rows(processor, query, *columns):
