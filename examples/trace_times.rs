@@ -4,6 +4,7 @@
 mod laps;
 
 use laps::Laps;
+use xprof_rs::render::rope::Rope;
 use xprof_rs::store::Bytes;
 use xprof_rs::timeline::Timeline;
 use xprof_rs::trace::{self, TraceIndex, TraceOptions};
@@ -26,8 +27,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     laps.lap("timeline");
     let name = std::path::Path::new(&file).file_name().unwrap_or_default().to_string_lossy();
     let host = name.trim_end_matches(".xplane.pb").to_owned();
-    let body = if param("legacy").is_some() {
-        let body = trace::legacy::write_json(&timeline);
+    let body: Rope = if param("legacy").is_some() {
+        let body = trace::legacy::write_json(&timeline).into();
         laps.lap("legacy answer");
         body
     } else {
@@ -37,14 +38,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let options = TraceOptions::from_params(param)?;
         let body = trace::answer(&[&index], &options)?;
         laps.lap("first answer");
-        let again = trace::answer(&[&index], &options)?;
+        let mut again = trace::answer(&[&index], &options)?;
         laps.lap("second answer");
+        for _ in 0..param("more").and_then(|n| n.parse().ok()).unwrap_or(0) {
+            again = trace::answer(&[&index], &options)?;
+        }
+        laps.lap("more answers");
         assert_eq!(body.len(), again.len());
         body
     };
     eprintln!("{} bytes", body.len());
     if let Some(path) = param("out") {
-        std::fs::write(path, body)?;
+        std::fs::write(path, body.into_vec())?;
     }
     Ok(())
 }

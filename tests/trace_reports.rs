@@ -23,7 +23,7 @@ fn ask(profile: Vec<u8>, params: &[(&str, &str)]) -> Result<String, TraceError> 
     let index = TraceIndex::build(timeline(profile), "h");
     let param = |name: &str| params.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
     let options = TraceOptions::from_params(param).unwrap();
-    answer(&[&index], &options).map(|body| String::from_utf8(body).unwrap())
+    answer(&[&index], &options).map(|body| String::from_utf8(body.into_vec()).unwrap())
 }
 
 /// The answer of `trace_viewer`.
@@ -242,7 +242,7 @@ fn windows_asked_at_once_after_the_first_view_are_those_asked_alone() {
             "end_time_ms" => Some(&*texts[1]),
             _ => None,
         });
-        answer(&[index], &options.unwrap()).unwrap()
+        answer(&[index], &options.unwrap()).unwrap().into_vec()
     };
     let first_view = window(&shared, None);
     let asked: Vec<Vec<u8>> = std::thread::scope(|scope| {

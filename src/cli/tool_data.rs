@@ -158,7 +158,7 @@ impl ToolData {
                 if let Some(reason) = answer.reason {
                     self.note(tool, &reason);
                 }
-                let text = String::from_utf8(answer.body);
+                let text = String::from_utf8(answer.body.into_vec());
                 let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 Some(text.unwrap_or_else(|error| lossy(error.as_bytes())))
             }

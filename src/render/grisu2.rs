@@ -118,14 +118,13 @@ pub(super) struct Buffer {
 
 impl Buffer {
     fn push(&mut self, digit: u64) {
-        self.digits[self.count] = digit as u8;
+        self.digits[self.count] = b'0' + digit as u8;
         self.count += 1;
     }
 
-    /// The digits as one number, and how many they are.
-    pub(super) fn number(&self) -> (u64, usize) {
-        let digits = self.digits[..self.count].iter();
-        (digits.fold(0, |number, &digit| number * 10 + u64::from(digit)), self.count)
+    /// The digits as text.
+    pub(super) fn digits(&self) -> &[u8] {
+        &self.digits[..self.count]
     }
 }
 

@@ -17,5 +17,6 @@ pub mod python_json;
 pub mod python_json_indent;
 pub mod python_repr;
 pub mod python_text;
+pub mod rope;
 pub mod text_table;
 pub mod trace_json;

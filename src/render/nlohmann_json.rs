@@ -33,16 +33,16 @@ pub fn write_number(out: &mut Vec<u8>, value: f64) {
         return;
     }
     let (buffer, last) = grisu2::digits(value);
-    let (digits, count) = buffer.number();
-    let whole = count as i32 + last;
+    let digits = buffer.digits();
+    let whole = digits.len() as i32 + last;
     let exponent = whole - 1;
     if whole > -MAX_LEADING_ZEROS && whole <= MAX_WHOLE_DIGITS {
-        write_plain(out, digits, count, exponent);
+        write_plain(out, digits, exponent);
         if last >= 0 {
             out.extend_from_slice(b".0");
         }
     } else {
-        write_scientific(out, digits, count, exponent);
+        write_scientific(out, digits, exponent);
     }
 }
 

@@ -12,7 +12,7 @@
 //!
 //! `write_…` appends to a byte buffer; the others make a text of their own.
 
-use super::digits::{POWERS_OF_TEN, exact_17_digits, library_digits, write_general};
+use super::digits::{POWERS_OF_TEN, decimal, exact_17_digits, library_digits, write_general};
 use super::python_float;
 use std::io::Write;
 
@@ -21,18 +21,13 @@ const PICOS_PER_MICRO: f64 = 1e6;
 
 /// Appends a decimal number.
 #[inline]
-pub fn write_u64(out: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
+pub fn write_u64(out: &mut Vec<u8>, value: u64) {
+    if value < 10 {
+        out.push(b'0' + value as u8);
+    } else {
+        let (text, start) = decimal(value);
+        out.extend_from_slice(&text[start..]);
     }
-    out.extend_from_slice(&digits[at..]);
 }
 
 /// Appends a decimal number.

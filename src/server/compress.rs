@@ -5,7 +5,8 @@
 //! XProf sends for answers of common size, and never seconds of work for huge ones. Brotli is there for
 //! what was compressed when the program was built.
 
-use std::borrow::Cow;
+use crate::render::gzip;
+use crate::render::rope::Rope;
 use std::io::Write;
 use std::sync::OnceLock;
 use zstd::zstd_safe::CParameter;
@@ -92,9 +93,9 @@ fn quality(accepted: &str, encoding: Encoding) -> u16 {
 #[derive(Debug)]
 pub struct Encoded {
     length: usize,
-    identity: OnceLock<Vec<u8>>,
-    gzip: OnceLock<Vec<u8>>,
-    zstd: OnceLock<Vec<u8>>,
+    identity: OnceLock<Rope>,
+    gzip: OnceLock<Rope>,
+    zstd: OnceLock<Rope>,
     /// Brotli made when the program was built; the other forms come from it.
     built_in: Option<&'static [u8]>,
     incompressible: bool,
@@ -102,7 +103,8 @@ pub struct Encoded {
 
 impl Encoded {
     /// Bytes of which no compressed form exists yet.
-    pub fn new(identity: Vec<u8>) -> Self {
+    pub fn new(identity: impl Into<Rope>) -> Self {
+        let identity = identity.into();
         Self {
             length: identity.len(),
             identity: OnceLock::from(identity),
@@ -140,37 +142,56 @@ impl Encoded {
         self.length == 0
     }
 
+    /// What keeping the bytes costs, not compressed: what they share with others is kept anyway.
+    pub fn own_len(&self) -> usize {
+        self.identity.get().map_or(self.length, Rope::own_len)
+    }
+
     /// The bytes, not compressed.
-    pub fn identity(&self) -> &[u8] {
-        self.identity.get_or_init(|| self.built_in.map(brotli_decode).unwrap_or_default())
+    pub fn identity(&self) -> &Rope {
+        self.identity.get_or_init(|| self.built_in.map(brotli_decode).unwrap_or_default().into())
     }
 
     /// The bytes, for a moment: what is decoded only to be compressed again is not kept.
-    fn content(&self) -> Cow<'_, [u8]> {
+    fn with_content<T>(&self, take: impl FnOnce(&Rope) -> T) -> T {
         match (self.identity.get(), self.built_in) {
-            (None, Some(brotli)) => Cow::Owned(brotli_decode(brotli)),
-            _ => Cow::Borrowed(self.identity()),
+            (None, Some(brotli)) => take(&brotli_decode(brotli).into()),
+            _ => take(self.identity()),
         }
     }
 
-    /// The bytes in an encoding; made now if nobody asked before.
-    pub fn get(&self, encoding: Encoding) -> &[u8] {
+    /// The bytes in an encoding but the built-in one; made now if nobody asked before.
+    fn rope(&self, encoding: Encoding) -> Option<&Rope> {
         match encoding {
-            Encoding::Identity => self.identity(),
-            Encoding::Gzip => self.gzip.get_or_init(|| gzip(&self.content())),
-            Encoding::Zstd => self.zstd.get_or_init(|| zstd(&self.content())),
-            Encoding::Brotli => self.built_in.unwrap_or_default(),
+            Encoding::Identity => Some(self.identity()),
+            Encoding::Gzip => Some(self.gzip.get_or_init(|| self.with_content(gzip))),
+            Encoding::Zstd => Some(self.zstd.get_or_init(|| self.with_content(zstd))),
+            Encoding::Brotli => None,
         }
+    }
+
+    /// Length of the bytes in an encoding.
+    pub fn len_in(&self, encoding: Encoding) -> usize {
+        self.rope(encoding).map_or(self.built_in.unwrap_or_default().len(), Rope::len)
+    }
+
+    /// The bytes in an encoding from a place on, as many as lie together; empty at the end.
+    pub fn bytes_from(&self, encoding: Encoding, place: usize) -> &[u8] {
+        let built_in = || self.built_in.unwrap_or_default().get(place..).unwrap_or_default();
+        self.rope(encoding).map_or_else(built_in, |rope| rope.bytes_from(place))
     }
 
     /// Best first, for a client without preferences: the Brotli that is part of the program, or zstd,
-    /// which is as small at a fraction of the time, or gzip for what is short. A client that names Brotli beside gzip but
-    /// not zstd is no current browser, and there are HTTP libraries that name Brotli without the
-    /// means to decode it: gzip is what all of them read.
+    /// which is as small at a fraction of the time, or gzip for what is short or mostly compressed
+    /// before. A client that names Brotli beside gzip but not zstd is no current browser, and there
+    /// are HTTP libraries that name Brotli without the means to decode it: gzip is what all of them
+    /// read.
     fn preferred_encodings(&self, accepted: &str) -> &'static [Encoding] {
         use Encoding::{Brotli, Gzip, Zstd};
         if self.built_in.is_none() {
-            if self.len() < SMALL { &[Gzip, Zstd] } else { &[Zstd, Gzip] }
+            let is_mostly_shared = self.own_len() < self.len() / 2;
+            let is_quick = self.own_len() < LARGE && is_mostly_shared;
+            if self.len() < SMALL || is_quick { &[Gzip, Zstd] } else { &[Zstd, Gzip] }
         } else if quality(accepted, Zstd) > 0 {
             &[Brotli, Zstd, Gzip]
         } else {
@@ -179,33 +200,37 @@ impl Encoded {
     }
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    // Level 8 of zlib-rs is smaller than its 9, and than that of zlib.
-    let level = match bytes.len() {
-        ..LARGE => 8,
+fn gzip(text: &Rope) -> Rope {
+    let level = match text.own_len() {
+        ..LARGE => gzip::SMALL,
         LARGE..HUGE => 2,
         HUGE.. => 1,
     };
-    crate::render::gzip::gzip(bytes, level)
+    gzip::gzip(text, level)
 }
 
-fn zstd(bytes: &[u8]) -> Vec<u8> {
+fn zstd(text: &Rope) -> Rope {
     /// Bytes of text that a thread takes at a time.
     const JOB_BYTES: u32 = 2 << 20;
     // The lowest level that stays below gzip's best.
-    let level = if bytes.len() < LARGE { 6 } else { 3 };
+    let level = if text.len() < LARGE { 6 } else { 3 };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(4);
     let compress = || -> std::io::Result<Vec<u8>> {
-        let mut encoder = zstd::Encoder::new(Vec::with_capacity(bytes.len() / 8), level)?;
+        let mut encoder = zstd::Encoder::new(Vec::with_capacity(text.len() / 8), level)?;
         encoder.multithread(threads as u32)?;
         encoder.set_parameter(CParameter::JobSize(JOB_BYTES))?;
-        encoder.write_all(bytes)?;
+        for piece in text.iter() {
+            encoder.write_all(piece)?;
+        }
         encoder.finish()
     };
-    let is_long = bytes.len() > JOB_BYTES as usize;
+    let is_long = text.len() > JOB_BYTES as usize;
     let compressed = if is_long { compress().ok() } else { None };
     // Writing to a vector does not fail; without threads of its own it uses this one.
-    compressed.or_else(|| zstd::bulk::compress(bytes, level).ok()).unwrap_or_default()
+    compressed
+        .or_else(|| zstd::bulk::compress(&text.whole(), level).ok())
+        .unwrap_or_default()
+        .into()
 }
 
 fn brotli_decode(bytes: &[u8]) -> Vec<u8> {
@@ -219,10 +244,17 @@ fn brotli_decode(bytes: &[u8]) -> Vec<u8> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
+    use crate::render::rope::Shared;
     use std::io::Read;
 
     fn text(length: usize) -> Vec<u8> {
         (0..length).map(|i| b"abcdefgh\n"[(i * i / 7) % 9]).collect()
+    }
+
+    fn bytes(encoded: &Encoded, encoding: Encoding) -> Vec<u8> {
+        let all = encoded.rope(encoding).map(|rope| rope.whole().into_owned()).unwrap();
+        assert_eq!(encoded.len_in(encoding), all.len());
+        all
     }
 
     fn chosen(accepted: &str) -> Encoding {
@@ -242,6 +274,10 @@ mod tests {
         let long = Encoded::new(text(SMALL));
         assert_eq!(Encoding::negotiate("gzip, deflate, br, zstd", &long), Encoding::Zstd);
         assert_eq!(chosen("br;q=0.5, gzip;q=0.8"), Encoding::Gzip);
+        let mut shared = Rope::from(text(SMALL));
+        shared.push_shared(std::sync::Arc::new(Shared::new(text(2 * SMALL))));
+        let shared = Encoded::new(shared);
+        assert_eq!(Encoding::negotiate("gzip, deflate, br, zstd", &shared), Encoding::Gzip);
         assert_eq!(chosen("gzip;q=0, *;q=0.1"), Encoding::Zstd);
         assert_eq!(chosen("gzip;q=0.5, identity"), Encoding::Identity);
         assert_eq!(chosen("zstd;q=x, gzip"), Encoding::Gzip);
@@ -261,11 +297,11 @@ mod tests {
         for length in [0, 1000, 3 << 20, LARGE + 1000] {
             let encoded = Encoded::new(text(length));
             let mut out = Vec::new();
-            flate2::read::GzDecoder::new(encoded.get(Encoding::Gzip))
+            flate2::read::GzDecoder::new(&*bytes(&encoded, Encoding::Gzip))
                 .read_to_end(&mut out)
                 .unwrap();
             assert_eq!(out, text(length));
-            assert_eq!(zstd::decode_all(encoded.get(Encoding::Zstd)).unwrap(), text(length));
+            assert_eq!(zstd::decode_all(&*bytes(&encoded, Encoding::Zstd)).unwrap(), text(length));
         }
     }
 
@@ -284,7 +320,8 @@ mod tests {
         assert_eq!(Encoding::negotiate("gzip, br, zstd", &encoded), Encoding::Brotli);
         assert_eq!(Encoding::negotiate("gzip, deflate, br", &encoded), Encoding::Gzip);
         assert_eq!(Encoding::negotiate("br", &encoded), Encoding::Brotli);
-        assert_eq!(encoded.get(Encoding::Brotli), bytes);
-        assert_eq!(encoded.identity(), text(1000));
+        assert_eq!(encoded.bytes_from(Encoding::Brotli, 7), &bytes[7..]);
+        assert_eq!(encoded.len_in(Encoding::Brotli), bytes.len());
+        assert_eq!(*encoded.identity().whole(), text(1000));
     }
 }

@@ -178,7 +178,7 @@ mod tests {
         for file in EMBEDDED {
             let found = Ui::embedded().find(file.name).unwrap();
             assert_eq!(found.content.identity().len(), file.length, "{}", file.name);
-            assert_eq!(content_tag(found.content.identity()), file.tag, "{}", file.name);
+            assert_eq!(content_tag(&found.content.identity().whole()), file.tag, "{}", file.name);
         }
     }
 
@@ -193,10 +193,10 @@ mod tests {
         let directory = inside.canonicalize().unwrap();
         let ui = Ui { source: Source::Directory(directory, Mutex::default()) };
         let first = ui.find("index.html").unwrap();
-        assert_eq!(first.content.identity(), b"one");
+        assert_eq!(*first.content.identity().whole(), *b"one");
         fs::write(inside.join("index.html"), "three").unwrap();
         let second = ui.find("index.html").unwrap();
-        assert_eq!(second.content.identity(), b"three");
+        assert_eq!(*second.content.identity().whole(), *b"three");
         assert_ne!(first.tag, second.tag);
         for name in ["link.js", "../secret.js", "", "nope.js", "a\0b"] {
             assert!(ui.find(name).is_none(), "{name}");

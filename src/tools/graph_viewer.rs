@@ -89,7 +89,7 @@ fn find_and_answer(request: &Request<'_>) -> Result<Answer, String> {
 }
 
 fn of(body: Vec<u8>, content_type: &'static str) -> Answer {
-    Answer { body, content_type, reason: None }
+    Answer { body: body.into(), content_type, reason: None }
 }
 
 fn module_of(proto: &[u8]) -> Result<Module<'_>, String> {

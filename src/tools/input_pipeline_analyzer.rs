@@ -20,7 +20,11 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         recommendation_table(),
         diagnostics_table(&diagnostics),
     ]);
-    Ok(Answer { body, content_type: "application/json", reason: no_steps_reason(&stats) })
+    Ok(Answer {
+        body: body.into(),
+        content_type: "application/json",
+        reason: no_steps_reason(&stats),
+    })
 }
 
 /// The core that waits longest for input, step by step; empty but on TPUs.

@@ -12,7 +12,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let file = request.only_host("Kernel utilization")?;
     let space = request.profiles.space(file)?;
     let body = of_space(&space, |name| request.param(name).map(str::to_owned)).into_bytes();
-    Ok(Answer { body, content_type: "application/json", reason: None })
+    Ok(Answer { body: body.into(), content_type: "application/json", reason: None })
 }
 
 /// The answer for a profile that is in no session.

@@ -54,7 +54,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let wants_trace = is_true(request.param("perfetto"));
     if wants_trace && let Some(file) = host_named(request) {
         let space = request.profiles.space(file)?;
-        let body = gzip(&megascale::write_perfetto(&space), GZIP_LEVEL);
+        let body = gzip(&megascale::write_perfetto(&space).into(), GZIP_LEVEL);
         return Ok(Answer { body, content_type: OCTETS, reason: None });
     }
     // XProf has no trace of all hosts and gives their table under the name of one.
@@ -76,7 +76,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         reason.get_or_insert(NO_TRANSFERS);
     }
     let body = data_table::join([table(&collectives)]);
-    Ok(Answer { body, content_type, reason: reason.map(str::to_owned) })
+    Ok(Answer { body: body.into(), content_type, reason: reason.map(str::to_owned) })
 }
 
 /// The host that the request names, where it is not all of them.

@@ -34,13 +34,14 @@ pub use perf_counters::counter_names;
 pub use profiles::{Profile, ProfileCause, ProfileError, Profiles};
 pub use registry::{HostRule, TOOLS, Tool, answer, offered, roofline_of_program, tool};
 
+use crate::render::rope::Rope;
 use crate::session::{HostFile, Session};
 
 /// What a tool answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Answer {
     /// The bytes, not compressed.
-    pub body: Vec<u8>,
+    pub body: Rope,
     /// MIME type as XProf names it, without a charset.
     pub content_type: &'static str,
     /// Why the answer is empty or partial, for stderr and `X-Xprof-Reason`; `None` when all is well.

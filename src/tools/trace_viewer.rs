@@ -36,8 +36,8 @@ pub fn answer_legacy(request: &Request<'_>) -> Result<Answer, ToolError> {
     if request.param("event_name").is_none() && request.param("format") == Some("pb") {
         let body = trace::answer_legacy_protobuf(request.profiles.timeline(file)?, &file.host)
             .map_err(|error| ToolError::NoData(error.to_string()))?;
-        return Ok(Answer { body, content_type: PROTOBUF, reason: None });
+        return Ok(Answer { body: body.into(), content_type: PROTOBUF, reason: None });
     }
     let timeline = request.profiles.timeline(file)?;
-    Ok(Answer { body: legacy::write_json(&timeline), content_type: JSON, reason: None })
+    Ok(Answer { body: legacy::write_json(&timeline).into(), content_type: JSON, reason: None })
 }

@@ -34,6 +34,7 @@ mod write;
 pub use index::TraceIndex;
 pub use options::{BadOption, Format, TraceOptions};
 
+use crate::render::rope::Rope;
 use crate::timeline::Timeline;
 use rayon::prelude::*;
 use rows::HostPart;
@@ -60,11 +61,13 @@ impl std::fmt::Display for TraceError {
 impl std::error::Error for TraceError {}
 
 /// Answers a request about hosts, in order, as its options say.
-pub fn answer(hosts: &[&TraceIndex], options: &TraceOptions) -> Result<Vec<u8>, TraceError> {
+pub fn answer(hosts: &[&TraceIndex], options: &TraceOptions) -> Result<Rope, TraceError> {
     let parts = parts(hosts, options)?;
     match options.format {
         Format::Json => Ok(write::write_json(&parts, options)),
-        Format::Protobuf => protobuf::write(&parts, options).map_err(TraceError::Compression),
+        Format::Protobuf => {
+            protobuf::write(&parts, options).map(Rope::from).map_err(TraceError::Compression)
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::source::{Facts, for_each_argument};
 use crate::render::number::{
     write_fixed, write_g17, write_i64, write_micros_g17, write_six_digits, write_u64,
 };
+use crate::render::rope::{Rope, Shared};
 use crate::render::trace_json::write_string;
 use crate::timeline::EventView;
 use crate::xplane::StatValue;
@@ -35,9 +36,15 @@ const EXACT_IN_JAVASCRIPT: u64 = 1 << 53;
 /// Numbers of stack frames by key.
 type FrameNumbers = HashMap<u64, usize, foldhash::fast::FixedState>;
 
-/// Text on its way out: kept whole, or handed on as it comes.
+/// Stack frames of fewer bytes are compressed anew with each answer, among what is around them.
+const FEW_FRAME_BYTES: usize = 64 << 10;
+
+/// Text on its way out: kept, or handed on as it comes.
 struct Output<'w> {
+    /// What is being written.
     text: Vec<u8>,
+    /// What is kept by now.
+    kept: Rope,
     sink: Option<&'w mut dyn io::Write>,
 }
 
@@ -47,19 +54,39 @@ impl Output<'_> {
         if let Some(sink) = &mut self.sink {
             sink.write_all(&self.text)?;
             self.text.clear();
+        } else {
+            self.kept.push(std::mem::take(&mut self.text));
+        }
+        Ok(())
+    }
+
+    /// Hands on a text behind what there is by now.
+    fn hand_on_with(&mut self, text: Vec<u8>) -> io::Result<()> {
+        self.hand_on()?;
+        match &mut self.sink {
+            Some(sink) => sink.write_all(&text)?,
+            None => self.kept.push(text),
+        }
+        Ok(())
+    }
+
+    /// The same for a text that many answers have.
+    fn hand_on_with_shared(&mut self, text: &Arc<Shared>) -> io::Result<()> {
+        self.hand_on()?;
+        match &mut self.sink {
+            Some(sink) => sink.write_all(text.bytes())?,
+            None => self.kept.push_shared(Arc::clone(text)),
         }
         Ok(())
     }
 }
 
 /// Writes the answer for hosts in order.
-pub fn write_json(hosts: &[HostPart<'_>], options: &TraceOptions) -> Vec<u8> {
-    let events: usize = hosts.iter().flat_map(|host| &host.selection.events).map(Vec::len).sum();
-    let mut output =
-        Output { text: Vec::with_capacity(events * BYTES_PER_EVENT + 4096), sink: None };
+pub fn write_json(hosts: &[HostPart<'_>], options: &TraceOptions) -> Rope {
+    let mut output = Output { text: Vec::with_capacity(4096), kept: Rope::default(), sink: None };
     // Text that is kept cannot fail.
     let _ = write_all(hosts, options, &mut output);
-    output.text
+    output.kept
 }
 
 /// Writes the same to where it goes, a part at a time.
@@ -71,9 +98,8 @@ pub fn stream_json(
     options: &TraceOptions,
     sink: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let mut output = Output { text: Vec::new(), sink: Some(sink) };
-    write_all(hosts, options, &mut output)?;
-    output.hand_on()
+    let mut output = Output { text: Vec::new(), kept: Rope::default(), sink: Some(sink) };
+    write_all(hosts, options, &mut output)
 }
 
 fn write_all(
@@ -101,7 +127,12 @@ fn write_all(
     write_six_digits(out, span.max.unwrap_or(0) as f64 / 1e9);
     out.extend_from_slice(br#"],"stackFrames":{"#);
     let frames = frames_of(hosts);
-    out.extend_from_slice(&frames.json);
+    if frames.are_shared {
+        output.hand_on_with_shared(&frames.json)?;
+    } else {
+        out.extend_from_slice(frames.json.bytes());
+    }
+    let out = &mut output.text;
     out.extend_from_slice(br#"},"traceEvents":["#);
     let mut separator = Separator::default();
     for (&id, device) in &devices {
@@ -120,7 +151,7 @@ fn write_all(
         out.extend_from_slice(br#"], "showCounterMessage": "" "#);
     }
     append(out, format_args!(r#","totalCounterEvents":{counters}}}"#));
-    Ok(())
+    output.hand_on()
 }
 
 fn append(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
@@ -167,26 +198,27 @@ fn write_device(out: &mut Vec<u8>, id: u32, device: &Device, separator: &mut Sep
 }
 
 /// Stack frames as they stand in an answer, and their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct WrittenFrames {
-    json: Vec<u8>,
+    json: Arc<Shared>,
     numbers: FrameNumbers,
+    /// Whether they are worth to be kept for other answers.
+    are_shared: bool,
 }
 
 /// Numbers stack frames in the order of their keys and writes them.
 fn written_frames(texts: &BTreeMap<u64, Cow<'_, [u8]>>) -> WrittenFrames {
-    let mut written = WrittenFrames::default();
-    let WrittenFrames { json, numbers } = &mut written;
+    let (mut json, mut numbers) = (Vec::new(), FrameNumbers::default());
     for (number, (key, text)) in (1..).zip(texts) {
         numbers.insert(*key, number);
         if number > 1 {
             json.push(b',');
         }
-        append(json, format_args!(r#""{number}":{{"name":"#));
-        write_string(json, text);
+        append(&mut json, format_args!(r#""{number}":{{"name":"#));
+        write_string(&mut json, text);
         json.push(b'}');
     }
-    written
+    WrittenFrames { json: Arc::new(Shared::new(json)), numbers, are_shared: false }
 }
 
 /// The stack frames of all hosts. Those of one host are the same in each of its windows and are
@@ -198,7 +230,11 @@ fn frames_of(hosts: &[HostPart<'_>]) -> Arc<WrittenFrames> {
     if let [part] = hosts
         && !part.selection.own_frames_only
     {
-        let write = || Arc::new(written_frames(&all_of(part).collect()));
+        let write = || {
+            let mut frames = written_frames(&all_of(part).collect());
+            frames.are_shared = frames.json.bytes().len() >= FEW_FRAME_BYTES;
+            Arc::new(frames)
+        };
         return Arc::clone(part.index.frames.written.get_or_init(write));
     }
     let mut texts: BTreeMap<u64, Cow<'_, [u8]>> = BTreeMap::new();
@@ -234,76 +270,74 @@ fn frames_of_selection(part: &HostPart<'_>) -> Vec<(u64, Box<[u8]>)> {
     found
 }
 
-/// Writes all events; gives the number of counters.
+/// What one task writes: some complete events of a row, or the rows of a name.
+enum Part<'r, 'a> {
+    Complete(Row<'a>),
+    Named(&'r [Row<'a>]),
+}
+
+/// Writes all events, in parallel; gives the number of counters.
 fn write_events(
     output: &mut Output<'_>,
     hosts: &[HostPart<'_>],
     numbers: &FrameNumbers,
     separator: &mut Separator,
 ) -> io::Result<usize> {
+    /// Parts that are in memory beside the answer at a time.
+    const AT_ONCE: usize = 256;
     let rows = rows(hosts);
-    let mut counters = 0;
-    let mut chunks: Vec<Row<'_>> = Vec::new();
+    let mut parts = Vec::new();
     for group in rows.chunk_by(|a, b| a.key() == b.key()) {
         if group[0].track.is_named() {
-            flush(output, &mut chunks, numbers, separator)?;
-            counters += write_named(&mut output.text, group, numbers, separator);
-            output.hand_on()?;
-        } else {
-            for row in group {
-                let runs = row.events.chunks(EVENTS_PER_TASK);
-                chunks.extend(runs.map(|events| Row { events, ..*row }));
-            }
+            parts.push(Part::Named(group));
+            continue;
+        }
+        for row in group {
+            let runs = row.events.chunks(EVENTS_PER_TASK);
+            parts.extend(runs.map(|events| Part::Complete(Row { events, ..*row })));
         }
     }
-    flush(output, &mut chunks, numbers, separator)?;
-    Ok(counters)
-}
-
-/// Writes rows of complete events in parallel and forgets them.
-fn flush(
-    output: &mut Output<'_>,
-    chunks: &mut Vec<Row<'_>>,
-    numbers: &FrameNumbers,
-    separator: &mut Separator,
-) -> io::Result<()> {
-    /// Chunks that are in memory beside the answer at a time.
-    const AT_ONCE: usize = 256;
-    for batch in chunks.chunks(AT_ONCE) {
-        let texts: Vec<Vec<u8>> =
-            batch.par_iter().map(|row| write_complete_events(row, numbers)).collect();
-        for text in texts {
+    let write = |part: &Part<'_, '_>| match part {
+        Part::Complete(row) => (write_complete_events(row, numbers), 0),
+        Part::Named(rows) => write_named(rows, numbers),
+    };
+    let mut counters = 0;
+    for parts in parts.chunks(AT_ONCE) {
+        let texts: Vec<(Vec<u8>, usize)> = parts.par_iter().map(write).collect();
+        for (text, of_part) in texts {
             separator.add(&mut output.text);
-            output.text.extend_from_slice(&text);
+            output.hand_on_with(text)?;
+            counters += of_part;
         }
-        output.hand_on()?;
     }
-    chunks.clear();
-    Ok(())
+    Ok(counters)
 }
 
 fn write_complete_events(row: &Row<'_>, numbers: &FrameNumbers) -> Vec<u8> {
     let mut out = Vec::with_capacity(row.events.len() * BYTES_PER_EVENT);
+    // What all events of the row start with.
+    let mut head = br#"{"pid":"#.to_vec();
+    write_u64(&mut head, row.device.into());
+    if let Place::Resource(id) = row.track.place {
+        head.extend_from_slice(br#","tid":"#);
+        write_u64(&mut head, id.into());
+    }
+    head.extend_from_slice(br#","name":"#);
     for (place, &chosen) in row.events.iter().enumerate() {
         if place > 0 {
             out.push(b',');
         }
+        out.extend_from_slice(&head);
         write_complete_event(&mut out, row, chosen, numbers);
     }
     out
 }
 
+/// Writes an event from its name on.
 fn write_complete_event(out: &mut Vec<u8>, row: &Row<'_>, chosen: Chosen, numbers: &FrameNumbers) {
     let place = chosen.at as usize;
     let event = row.track.event(row.part.index.timeline(), place);
     let facts = row.part.index.facts(&event);
-    out.extend_from_slice(br#"{"pid":"#);
-    write_u64(out, row.device.into());
-    if let Place::Resource(id) = row.track.place {
-        out.extend_from_slice(br#","tid":"#);
-        write_u64(out, id.into());
-    }
-    out.extend_from_slice(br#","name":"#);
     write_string(out, facts.shown_name(&event).as_bytes());
     out.extend_from_slice(br#","ts":"#);
     write_micros_g17(out, row.track.timestamp(place));
@@ -326,6 +360,12 @@ fn write_complete_event(out: &mut Vec<u8>, row: &Row<'_>, chosen: Chosen, number
             FlowEntry::End => br#","flow_in":true"#,
         });
     }
+    let has_serial_only = row.part.selection.arguments == Arguments::Serial;
+    if has_serial_only && chosen.serial == 0 && facts.group_id.is_none() {
+        // What most events end with.
+        out.extend_from_slice(br#","ph":"X","args":{"uid":0}}"#);
+        return;
+    }
     out.extend_from_slice(br#","ph":"X""#);
     write_arguments(out, row, chosen.serial, &event, &facts, numbers);
     write_serial(out, chosen.serial);
@@ -339,14 +379,10 @@ fn write_serial(out: &mut Vec<u8>, serial: u8) {
     }
 }
 
-/// Writes a track of counters and asynchronous events; gives the number of counters.
-fn write_named(
-    out: &mut Vec<u8>,
-    rows: &[Row<'_>],
-    numbers: &FrameNumbers,
-    separator: &mut Separator,
-) -> usize {
-    let mut counters = 0;
+/// A track of counters and asynchronous events, and the number of counters.
+fn write_named(rows: &[Row<'_>], numbers: &FrameNumbers) -> (Vec<u8>, usize) {
+    let (mut out, mut counters) = (Vec::new(), 0);
+    let mut separator = Separator::default();
     let mut last_was_counter = false;
     for (row, chosen) in events_in_order(rows) {
         let at = chosen.at;
@@ -355,11 +391,11 @@ fn write_named(
             if last_was_counter {
                 out.extend_from_slice(b"]}");
             }
-            separator.add(out);
-            write_async_event(out, row, chosen, flow, numbers);
+            separator.add(&mut out);
+            write_async_event(&mut out, row, chosen, flow, numbers);
         } else {
-            separator.add(out);
-            write_counter(out, row, at, counters == 0);
+            separator.add(&mut out);
+            write_counter(&mut out, row, at, counters == 0);
             counters += 1;
         }
         last_was_counter = flow.is_none();
@@ -367,7 +403,7 @@ fn write_named(
     if last_was_counter {
         out.extend_from_slice(b"]}");
     }
-    counters
+    (out, counters)
 }
 
 /// Writes one value of a counter; the first one opens the list of values. As in XProf, names are

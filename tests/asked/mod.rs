@@ -30,7 +30,7 @@ impl Asked {
 pub fn body(response: &Response) -> Vec<u8> {
     match &response.body {
         Body::Static(bytes) => bytes.to_vec(),
-        Body::Encoded(encoded) => encoded.identity().to_vec(),
+        Body::Encoded(encoded) => encoded.identity().whole().into_owned(),
     }
 }
 

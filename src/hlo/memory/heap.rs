@@ -231,10 +231,12 @@ impl<'b, 'a> Simulation<'b, 'a> {
     /// The buffer whose memory another uses in the end.
     fn root(&mut self, place: usize) -> Result<usize, MemoryError> {
         let mut root = place;
+        let first_step = self.sharing_steps;
         while self.heap.shares_with[root] != NONE {
             root = self.heap.shares_with[root] as usize;
             self.sharing_steps += 1;
-            if self.sharing_steps > MAX_SHARING_STEPS {
+            let is_circle = self.sharing_steps - first_step > self.buffers.count();
+            if is_circle || self.sharing_steps > MAX_SHARING_STEPS {
                 return Err(MemoryError::SharedInCircle(self.buffers.at(place).id));
             }
         }

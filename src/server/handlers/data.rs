@@ -79,7 +79,7 @@ fn respond_csv(app: &App, request: &Request, answer: &Answer) -> Response {
     if answer.content_type != JSON {
         return text(400, "CSV format not supported for this tool type");
     }
-    let table = match std::str::from_utf8(&answer.body) {
+    let table = match std::str::from_utf8(&answer.body.whole()) {
         Ok(json) => csv::of_table_json(json),
         Err(error) => Err(error.to_string()),
     };
@@ -127,7 +127,7 @@ fn counter_names(request: &Request) -> Option<Result<Answer, Failure>> {
     let is_wanted =
         request.param("tag") == Some("perf_counters") && request.param("names_only") == Some("1");
     is_wanted.then(|| match tools::counter_names(request.param("device_type")) {
-        Ok(body) => Ok(Answer { body, content_type: JSON, reason: None }),
+        Ok(body) => Ok(Answer { body: body.into(), content_type: JSON, reason: None }),
         Err(words) => Err(Failure::Value(words)),
     })
 }

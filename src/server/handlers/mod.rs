@@ -79,6 +79,6 @@ fn kept(
     }
     app.answers.get_or(&key, || {
         let response = make();
-        Computed { bytes: response.body.len(), keep: response.status == 200, value: response }
+        Computed { bytes: response.body.own_len(), keep: response.status == 200, value: response }
     })
 }

@@ -1,5 +1,6 @@
 //! An answer, before it is written.
 
+use crate::render::rope::Rope;
 use crate::server::compress::Encoded;
 use std::sync::Arc;
 
@@ -26,17 +27,12 @@ pub enum Body {
 }
 
 impl Body {
-    /// Length in bytes, not compressed.
-    pub fn len(&self) -> usize {
+    /// What keeping the body costs, in bytes, not compressed.
+    pub fn own_len(&self) -> usize {
         match self {
-            Self::Static(bytes) => bytes.len(),
-            Self::Encoded(encoded) => encoded.len(),
+            Self::Static(_) => 0,
+            Self::Encoded(encoded) => encoded.own_len(),
         }
-    }
-
-    /// No bytes at all?
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -64,13 +60,13 @@ pub struct Response {
 
 impl Response {
     /// A handler's answer with any status; the reason phrase is in upper case, as XProf's.
-    pub fn new(status: u16, content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
+    pub fn new(status: u16, content_type: &'static str, body: impl Into<Rope>) -> Self {
         Self {
             status,
             reason: reason_phrase(status),
             content_type,
             headers: Vec::new(),
-            body: Body::Encoded(Arc::new(Encoded::new(body.into()))),
+            body: Body::Encoded(Arc::new(Encoded::new(body))),
             compress: true,
             csp: true,
             close: false,
@@ -78,7 +74,7 @@ impl Response {
     }
 
     /// 200 with a body.
-    pub fn ok(content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
+    pub fn ok(content_type: &'static str, body: impl Into<Rope>) -> Self {
         Self::new(200, content_type, body)
     }
 

@@ -27,12 +27,21 @@ enum WireBody {
 }
 
 impl Answer {
-    /// The bytes behind the head.
-    pub fn body(&self) -> &[u8] {
+    /// Length of the bytes behind the head.
+    pub fn body_len(&self) -> usize {
+        match &self.body {
+            WireBody::None => 0,
+            WireBody::Static(bytes) => bytes.len(),
+            WireBody::Encoded(encoded, encoding) => encoded.len_in(*encoding),
+        }
+    }
+
+    /// The bytes behind the head from a place on, as many as lie together; empty at the end.
+    pub fn body_from(&self, place: usize) -> &[u8] {
         match &self.body {
             WireBody::None => &[],
-            WireBody::Static(bytes) => bytes,
-            WireBody::Encoded(encoded, encoding) => encoded.get(*encoding),
+            WireBody::Static(bytes) => bytes.get(place..).unwrap_or_default(),
+            WireBody::Encoded(encoded, encoding) => encoded.bytes_from(*encoding, place),
         }
     }
 
@@ -68,7 +77,7 @@ impl Answer {
             &response,
             encoding,
             tag.as_deref(),
-            answer.body().len(),
+            answer.body_len(),
             close,
             says_keep_alive,
         );
@@ -184,7 +193,7 @@ mod tests {
             panic!("{request}")
         };
         let answer = Answer::new(&head, response, false);
-        (String::from_utf8(answer.head.clone()).unwrap(), answer.body().to_vec())
+        (String::from_utf8(answer.head.clone()).unwrap(), answer.body_from(0).to_vec())
     }
 
     fn get(headers: &str) -> String {

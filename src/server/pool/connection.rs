@@ -170,7 +170,7 @@ impl Connection {
     /// Starts an answer: writes what the client takes now. After this the connection belongs to the
     /// poll loop again.
     pub(super) fn answer(&mut self, answer: Answer, now: Instant) -> Next {
-        let length = (answer.head.len() + answer.body().len()) as u64;
+        let length = (answer.head.len() + answer.body_len()) as u64;
         self.deadline =
             now + WRITE_TIME + Duration::from_secs(length / SLOWEST_READER_BYTES_PER_SECOND);
         self.phase = Phase::Writing(Box::new(answer), 0);
@@ -192,8 +192,7 @@ impl Connection {
         let Phase::Writing(answer, written) = &mut self.phase else { return Next::Wait };
         loop {
             let head = answer.head.get(*written..).unwrap_or_default();
-            let body = answer.body();
-            let body = body.get(written.saturating_sub(answer.head.len())..).unwrap_or_default();
+            let body = answer.body_from(written.saturating_sub(answer.head.len()));
             if head.is_empty() && body.is_empty() {
                 break;
             }

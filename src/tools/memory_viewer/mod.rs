@@ -36,7 +36,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         let body = drawing::page(&usage).ok_or_else(|| {
             no_data(format!("the drawing would take more than {} bytes", drawing::MAX_BYTES))
         })?;
-        return Ok(Answer { body, content_type: "text/html", reason: None });
+        return Ok(Answer { body: body.into(), content_type: "text/html", reason: None });
     }
     let view = View { usage: &usage, written: AtomicUsize::new(0) };
     let body = view.write();
@@ -46,7 +46,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let is_empty = buffers.allocations(color).next().is_none();
     let reason = is_empty.then(|| NO_BUFFERS.to_owned());
     let reason = reason.or_else(|| missing(&usage));
-    Ok(Answer { body, content_type: "application/json", reason })
+    Ok(Answer { body: body.into(), content_type: "application/json", reason })
 }
 
 /// What the answer lacks because the module refers to it without having it.
