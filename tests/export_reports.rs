@@ -109,14 +109,14 @@ fn number(bytes: &[u8], wanted: u32) -> Option<u64> {
 fn events_that_stand_in_no_order_keep_their_times() {
     let events = vec![
         Event::new("c", 9_000_000, 2_000_000),
-        Event::new("a", 1_000_000, 5_000_000),
+        Event::new("a", 1_000_000, 9_000_000),
         Event::new("d", 9_500_000, 5_000_000),
         Event::new("b", 2_000_000, 1_000_000),
     ];
     let trace = Trace::of(profile("/host:CPU", &[(7, "python", events)]));
-    let expected = [("a", 1000, 5000), ("b", 2000, 1000), ("c", 9000, 2000), ("d", 9500, 5000)];
+    let expected = [("a", 1000, 9000), ("b", 2000, 1000), ("c", 9000, 2000), ("d", 9500, 5000)];
     assert_eq!(trace.sorted(), expected);
-    assert_eq!(trace.tracks.len(), 3, "the process, and two because c and d overlap");
+    assert_eq!(trace.tracks.len(), 4, "the process, and three because a, c and d overlap");
 }
 
 #[test]
