@@ -122,9 +122,7 @@ impl<'a> PlaneEditor<'a> {
     pub fn create_event_metadata(&mut self) -> MetadataIndex {
         self.last_event_metadata_id = self.last_event_metadata_id.wrapping_add(1);
         let id = self.last_event_metadata_id;
-        self.changes
-            .event_metadata
-            .push(AddedEventMetadata { id, ..AddedEventMetadata::default() });
+        self.changes.event_metadata.push(AddedEventMetadata::new(id));
         (self.metadata_count() + self.changes.event_metadata.len() - 1) as MetadataIndex
     }
 
@@ -136,7 +134,7 @@ impl<'a> PlaneEditor<'a> {
     /// Names metadata that this editor made; others keep their name.
     pub fn set_metadata_name(&mut self, index: MetadataIndex, name: &str) {
         if let Some(entry) = self.added_metadata(index) {
-            entry.name = name.into();
+            entry.set_name(name);
         }
     }
 
@@ -404,7 +402,8 @@ impl PlaneData {
         let last = view.all_event_metadata().map(|entry| entry.id()).max().unwrap_or(0).max(0);
         let index = (file.event_metadata().len() + self.event_metadata.len()) as MetadataIndex;
         let id = last.wrapping_add(1);
-        let entry = AddedEventMetadata { id, name: name.into(), ..AddedEventMetadata::default() };
+        let mut entry = AddedEventMetadata::new(id);
+        entry.set_name(name);
         self.event_metadata.push(entry);
         self.added_event_ids.insert(id, index);
         index

@@ -7,7 +7,7 @@
 
 use super::marks::{Mark, Marks};
 use crate::xplane::Times;
-use crate::xplane::schema::StatType;
+use crate::xplane::schema::{self, EventType, StatType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -263,9 +263,30 @@ impl From<&str> for AddedValue {
 #[derive(Debug, Default)]
 pub(super) struct AddedEventMetadata {
     pub id: i64,
-    pub name: Box<str>,
+    name: Box<str>,
+    event_type: Option<EventType>,
     pub display_name: Box<str>,
     pub stats: Vec<AddedStat>,
+}
+
+impl AddedEventMetadata {
+    pub fn new(id: i64) -> Self {
+        Self { id, ..Self::default() }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn set_name(&mut self, name: &str) {
+        self.name = name.into();
+        self.event_type = schema::event_type(name);
+    }
+
+    /// The well-known type of the name.
+    pub fn event_type(&self) -> Option<EventType> {
+        self.event_type
+    }
 }
 
 /// Added stat metadata.

@@ -204,9 +204,11 @@ impl PlaneMutators {
         if modules.is_none() && self.by_metadata.is_empty() {
             return;
         }
+        let ids: Vec<i64> = self.by_metadata.iter().map(|&(id, _)| id).collect();
+        let changed = if modules.is_some() { None } else { Some(&*ids) };
         let mut edits = Vec::new();
-        for (key, event) in file_line.events().enumerate() {
-            let key = key as EventKey;
+        for place in places_of(file, file_line, changed) {
+            let (key, event) = (place as EventKey, file_line.event(place));
             let mutators = self.by_metadata.iter().filter(|(id, _)| *id == event.metadata_id());
             let mut mutators = mutators.map(|(_, mutator)| mutator).peekable();
             if modules.is_none() && mutators.peek().is_none() {
@@ -251,7 +253,8 @@ impl PlaneMutators {
         let line_ps = file.timestamp_ns().wrapping_mul(1000);
         let mut start_ps: i64 = 0;
         let before = line.added.len();
-        for event in file.events() {
+        for place in places_of(plane, file, Some(&[regions.start, regions.stop])) {
+            let event = file.event(place);
             let timestamp_ps = line_ps.wrapping_add(event.offset_ps);
             if event.metadata_id() == regions.start {
                 if event.stats().any(|stat| stat.metadata_id == self.consumer_id) {
@@ -267,6 +270,18 @@ impl PlaneMutators {
             sort_line(plane, line);
         }
     }
+}
+
+/// Places of the events of a line that have one of some metadata ids, or of all events; there can be
+/// others among them.
+fn places_of(plane: Plane<'_>, line: Line<'_>, ids: Option<&[i64]>) -> impl Iterator<Item = usize> {
+    let metadata = line.event_metadata_indexes();
+    let index_of = |&id: &i64| plane.event_metadata().index_of(id);
+    // An id that is in no table is looked for in the events themselves.
+    let wanted = ids.and_then(|ids| ids.iter().map(index_of).collect::<Option<Vec<u32>>>());
+    (0..line.event_count()).filter(move |&place| {
+        wanted.as_ref().is_none_or(|wanted| wanted.contains(&metadata[place]))
+    })
 }
 
 /// The ids of stats; `None` where the plane lacks one that has no default.

@@ -80,7 +80,7 @@ impl<'a> PlaneView<'a> {
 
     /// Name and type of a stat by its metadata id.
     #[inline]
-    fn stat_name_and_type(self, id: i64) -> (&'a str, Option<StatType>) {
+    pub(super) fn stat_name_and_type(self, id: i64) -> (&'a str, Option<StatType>) {
         if self.data.relabeled.as_ref().is_some_and(|new| new.hlo_stat == Some(id)) {
             return (StatType::HloProto.name(), Some(StatType::HloProto));
         }

@@ -541,9 +541,13 @@ impl<'a> EventView<'a> {
 
     /// The first stat of the event with this metadata id.
     pub fn stat_of(self, id: i64) -> Option<StatView<'a>> {
+        let is_edited = || {
+            let edits = self.line.data.edits_of(self.key);
+            edits.iter().any(|edit| edit.stat.metadata_id == id)
+        };
         if let Some(event) = self.file
-            && !self.has_edits()
             && !self.line.plane.may_be_made(id)
+            && !(self.line.has_edits() && is_edited())
         {
             return event.stats_of(&[id]).next().map(|stat| self.line.plane.resolve(stat));
         }
@@ -598,7 +602,7 @@ impl<'a> EventMetadataView<'a> {
     pub fn name(self) -> &'a str {
         match self.file() {
             Some(entry) => entry.name(),
-            None => self.added().map_or("", |entry| &entry.name),
+            None => self.added().map_or("", |entry| entry.name()),
         }
     }
 
@@ -617,7 +621,7 @@ impl<'a> EventMetadataView<'a> {
     pub fn event_type(self) -> Option<EventType> {
         match self.file() {
             Some(entry) => entry.event_type(),
-            None => crate::xplane::schema::event_type(&self.added()?.name),
+            None => self.added()?.event_type(),
         }
     }
 

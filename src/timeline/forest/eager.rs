@@ -3,6 +3,7 @@
 
 use super::{Forest, Grouped, NodeId};
 use crate::xplane::schema::{EventType, StatType};
+use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
 impl Forest<'_> {
@@ -12,7 +13,7 @@ impl Forest<'_> {
             let mut types = plane.all_event_metadata().map(|entry| entry.event_type());
             types.any(|event_type| event_type == Some(EventType::EagerKernelExecute))
         });
-        let mut known = HashMap::new();
+        let mut known = HashMap::default();
         for of_type in [EventType::KernelExecute, EventType::TfOpRun] {
             for node in self.of_type(of_type) {
                 let eager = any_eager && self.is_eager(node, &mut known);
@@ -25,7 +26,7 @@ impl Forest<'_> {
     }
 
     /// Whether the nearest `EagerExecute` around or above a node runs an op, not a function.
-    fn is_eager(&self, node: NodeId, known: &mut HashMap<NodeId, bool>) -> bool {
+    fn is_eager(&self, node: NodeId, known: &mut HashMap<NodeId, bool, FixedState>) -> bool {
         let is_it =
             |node: NodeId| self.event(node).event_type() == Some(EventType::EagerKernelExecute);
         // Up to where more than one event leads, the answer is the same for all on the way.

@@ -2,8 +2,10 @@
 
 use super::connect::{ContextEntry, Contexts};
 use super::{Forest, ForestLine, NONE, NodeId};
+use crate::timeline::gpu_event::int_or_uint;
 use crate::timeline::timespan::Timespan;
-use crate::timeline::{EventView, LineView, PlaneView, StatView, Timeline};
+use crate::timeline::{EventView, LineView, PlaneView, Timeline};
+use crate::xplane::StatValue;
 use crate::xplane::schema::{
     EventType, HOST_THREADS_PLANE, SPARSE_CORE_MODULE_LINE, SPARSE_CORE_STEP_LINE, STEP_LINE,
     StatType, TPU_PLANE_PREFIX, XLA_MODULE_LINE, sparse_core_id, tensor_core_id,
@@ -45,6 +47,8 @@ struct PlaneFacts<'a> {
     correlation_id: Option<i64>,
     /// The metadata ids of [`CONTEXT_STATS`] and that of correlation ids.
     context_ids: Vec<i64>,
+    /// Their types, as events have them.
+    context_types: Vec<Option<StatType>>,
 }
 
 /// Stats about contexts: no others are looked at.
@@ -139,12 +143,15 @@ impl<'a> PlaneFacts<'a> {
     fn new(plane: PlaneView<'a>) -> Self {
         let correlation_id = plane.stat_id(StatType::CorrelationId);
         let contexts = CONTEXT_STATS.into_iter().flat_map(|stat| plane.stat_ids(stat));
+        let context_ids: Vec<i64> = contexts.chain(correlation_id).collect();
+        let context_types = context_ids.iter().map(|&id| plane.stat_name_and_type(id).1).collect();
         Self {
             plane,
             pid: plane.stat(StatType::ProcessId).map(|stat| stat.int_value() as i32),
             is_host_threads: plane.name() == HOST_THREADS_PLANE,
             correlation_id,
-            context_ids: contexts.chain(correlation_id).collect(),
+            context_ids,
+            context_types,
         }
     }
 
@@ -168,8 +175,18 @@ impl<'a> PlaneFacts<'a> {
     #[inline]
     fn stats(&self, event: EventView<'a>, has_contexts: bool) -> ContextStats {
         let mut stats = ContextStats { pid: self.pid, ..ContextStats::default() };
-        if has_contexts && event.may_have_stats() || event.has_edits() {
-            self.read(event, &mut stats);
+        if event.has_edits() {
+            for stat in event.stats() {
+                self.note(stat.metadata_id, stat.stat_type, stat.value, &mut stats);
+            }
+        } else if let Some(file) = event.file().filter(|file| has_contexts && file.may_have_stats())
+        {
+            // What is made of an event's stats says nothing of its context.
+            for stat in file.stats_of(&self.context_ids) {
+                let place = self.context_ids.iter().position(|&id| id == stat.metadata_id);
+                let stat_type = place.and_then(|place| self.context_types[place]);
+                self.note(stat.metadata_id, stat_type, stat.value, &mut stats);
+            }
         }
         if stats.root_level.is_none() && event.event_type() == Some(EventType::TraceContext) {
             stats.root_level = Some(1);
@@ -177,26 +194,24 @@ impl<'a> PlaneFacts<'a> {
         stats
     }
 
-    fn read(&self, event: EventView<'a>, stats: &mut ContextStats) {
-        let mut note = |stat: StatView<'_>| {
-            stats.has_correlation_id |= Some(stat.metadata_id) == self.correlation_id;
-            match stat.stat_type {
-                Some(StatType::ProducerType) => stats.producer_type = Some(stat.int_value() as i32),
-                Some(StatType::ProducerId) => stats.producer_id = Some(stat.int_or_uint_value()),
-                Some(StatType::ConsumerType) => stats.consumer_type = Some(stat.int_value() as i32),
-                Some(StatType::ConsumerId) => stats.consumer_id = Some(stat.int_or_uint_value()),
-                Some(StatType::ConsumerPid) => stats.pid = Some(stat.int_value() as i32),
-                Some(StatType::IsRoot) => stats.root_level = Some(stat.int_value() as i32),
-                Some(StatType::IsAsync) => stats.is_async = stat.int_value() != 0,
-                _ => {}
-            }
-        };
-        match event.file() {
-            // What is made of an event's stats says nothing of its context.
-            Some(file) if !event.has_edits() => {
-                file.stats_of(&self.context_ids).for_each(|stat| note(self.plane.resolve(stat)));
-            }
-            _ => event.stats().for_each(note),
+    fn note(
+        &self,
+        metadata_id: i64,
+        stat_type: Option<StatType>,
+        value: StatValue<'_>,
+        stats: &mut ContextStats,
+    ) {
+        stats.has_correlation_id |= Some(metadata_id) == self.correlation_id;
+        let int = || if let StatValue::Int(value) = value { value } else { 0 };
+        match stat_type {
+            Some(StatType::ProducerType) => stats.producer_type = Some(int() as i32),
+            Some(StatType::ProducerId) => stats.producer_id = Some(int_or_uint(value)),
+            Some(StatType::ConsumerType) => stats.consumer_type = Some(int() as i32),
+            Some(StatType::ConsumerId) => stats.consumer_id = Some(int_or_uint(value)),
+            Some(StatType::ConsumerPid) => stats.pid = Some(int() as i32),
+            Some(StatType::IsRoot) => stats.root_level = Some(int() as i32),
+            Some(StatType::IsAsync) => stats.is_async = int() != 0,
+            _ => {}
         }
     }
 

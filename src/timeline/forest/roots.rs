@@ -3,6 +3,7 @@
 use super::{Forest, Grouped, NodeId};
 use crate::timeline::std_sort::std_sort;
 use crate::xplane::schema::{EventType, StatType};
+use foldhash::fast::FixedState;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 /// Events of tf.data functions; what runs under their step ids is no step of training.
@@ -15,7 +16,7 @@ const TF_DATA_FUNCTIONS: [EventType; 4] = [
 
 /// Roots below another root of their level.
 #[derive(Debug, Default)]
-struct Covered(HashSet<(NodeId, i32)>);
+struct Covered(HashSet<(NodeId, i32), FixedState>);
 
 impl Forest<'_> {
     /// Gives groups to all events that a root leads to.
@@ -94,7 +95,7 @@ impl Forest<'_> {
         for &(root, level) in &self.roots {
             by_level.entry(level).or_default().push(root);
         }
-        let candidates: HashSet<(NodeId, i32)> = roots.iter().copied().collect();
+        let candidates: HashSet<(NodeId, i32), FixedState> = roots.iter().copied().collect();
         let mut covered = Covered::default();
         for (level, tops) in by_level.iter().filter(|(_, tops)| tops.len() > 1) {
             let below = self.below(tops);
@@ -127,7 +128,7 @@ impl Forest<'_> {
         node: NodeId,
         is_it: impl Fn(NodeId) -> bool,
     ) -> Option<NodeId> {
-        let mut seen = HashSet::from([node]);
+        let mut seen: HashSet<NodeId, FixedState> = HashSet::from_iter([node]);
         let mut queue = VecDeque::new();
         self.for_each_parent(node, |parent| {
             if seen.insert(parent) {

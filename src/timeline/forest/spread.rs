@@ -2,7 +2,9 @@
 
 use super::{Forest, Grouped, NodeId, range_of};
 use crate::timeline::GroupMetadataMap;
+use foldhash::fast::FixedState;
 use std::collections::{BTreeSet, HashMap};
+use std::iter::Peekable;
 
 /// A set of nodes.
 pub(super) struct NodeSet(Vec<u64>);
@@ -29,8 +31,8 @@ impl NodeSet {
 /// Links whose children were reached, by the group that reached them first.
 #[derive(Debug, Default)]
 pub(super) struct Reached {
-    by_group: HashMap<u32, u32>,
-    groups: HashMap<u32, BTreeSet<u32>>,
+    by_group: HashMap<u32, u32, FixedState>,
+    groups: HashMap<u32, BTreeSet<u32>, FixedState>,
 }
 
 impl Forest<'_> {
@@ -65,13 +67,17 @@ impl Forest<'_> {
         pending: &mut Vec<NodeId>,
     ) {
         let line = &self.lines[line];
+        let mut links = self.links_from(line.base + start as NodeId);
         let mut place = start;
         while place < end {
             let node = line.base + place as NodeId;
             // Asynchronous events in the run are not nested in it.
             let is_part = place == start || line.parent[place] != super::NONE;
             if is_part && below.insert(node) {
-                self.links_below(node, |child| pending.push(child));
+                while links.next_if(|&(parent, _)| parent < node).is_some() {}
+                while let Some((_, link)) = links.next_if(|&(parent, _)| parent == node) {
+                    pending.extend(&self.links[link as usize].children);
+                }
                 place += 1;
             } else if is_part {
                 place = line.end[place] as usize;
@@ -79,6 +85,12 @@ impl Forest<'_> {
                 place += 1;
             }
         }
+    }
+
+    /// The links of a node and of all after it.
+    fn links_from(&self, node: NodeId) -> Peekable<impl Iterator<Item = (NodeId, u32)>> {
+        let first = self.links_down.partition_point(|&(parent, _)| parent < node);
+        self.links_down[first..].iter().copied().peekable()
     }
 
     fn links_below(&self, node: NodeId, mut visit: impl FnMut(NodeId)) {
