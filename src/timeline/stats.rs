@@ -4,10 +4,10 @@ use super::flow::{Flow, FlowStats};
 use super::gpu_event::int_or_uint;
 use super::marks::Mark;
 use super::model::{AddedStat, AddedValue, Edit, Stage};
-use super::view::{EventView, PlaneView};
+use super::view::{EventView, LineView, PlaneView};
 use crate::render::number::six_digits;
 use crate::xplane::schema::StatType;
-use crate::xplane::{Stat, StatValue, Stats};
+use crate::xplane::{LineStats, Stat, StatValue, Stats};
 use std::borrow::Cow;
 
 /// A stat with its name resolved.
@@ -89,6 +89,35 @@ impl<'a> PlaneView<'a> {
         }
         let added = self.data.stat_metadata.iter().find(|entry| entry.id == id);
         added.map_or(("", None), |entry| (&*entry.name, entry.stat_type))
+    }
+}
+
+/// Says of the events of a line, for who asks for them in order, whether they can have stats.
+#[derive(Debug)]
+pub struct StatHints<'a> {
+    line: LineView<'a>,
+    /// Where the events are those of the file.
+    file: Option<LineStats<'a>>,
+}
+
+impl<'a> LineView<'a> {
+    /// Which events can have stats.
+    pub fn stat_hints(self) -> StatHints<'a> {
+        StatHints { line: self, file: self.plain_file().map(|file| file.number_stats()) }
+    }
+}
+
+impl StatHints<'_> {
+    /// Whether the event at a place can have a stat; see [`EventView::may_have_stats`].
+    #[inline]
+    pub fn may_have(&mut self, place: usize) -> bool {
+        match &mut self.file {
+            Some(file) => {
+                let position = file.position(place);
+                file.may_have_stats(position)
+            }
+            None => self.line.event(place).may_have_stats(),
+        }
     }
 }
 

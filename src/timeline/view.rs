@@ -299,6 +299,12 @@ impl<'a> LineView<'a> {
         (0..count).step_by(length).map(move |first| first..count.min(first + length))
     }
 
+    /// The key of the event at a place; see [`EventView::key`].
+    #[inline]
+    pub fn key_at(self, place: usize) -> EventKey {
+        self.data.key_at(place)
+    }
+
     /// The event at a place.
     #[inline]
     pub fn event(self, place: usize) -> EventView<'a> {

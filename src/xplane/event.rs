@@ -68,12 +68,7 @@ impl<'a> Event<'a> {
     /// Whether the event has a stat, or is written so that this is not seen at once.
     #[inline]
     pub fn may_have_stats(&self) -> bool {
-        usual::Message::at_short(&self.line.plane.space.bytes, self.position()).is_none_or(
-            |mut event| {
-                event.skip_first_numbers();
-                !event.is_at_end()
-            },
-        )
+        may_have_stats(&self.line.plane.space.bytes, self.position())
     }
 
     /// The stats, in the order of the file.
@@ -360,6 +355,13 @@ impl<'a> StatMessage<'a> {
     }
 }
 
+fn may_have_stats(file: &[u8], position: u64) -> bool {
+    usual::Message::at_short(file, position).is_none_or(|mut event| {
+        event.skip_first_numbers();
+        !event.is_at_end()
+    })
+}
+
 /// The stats of a line's events, for who goes through many of them.
 #[derive(Debug)]
 pub struct LineStats<'a> {
@@ -377,6 +379,12 @@ impl<'a> LineStats<'a> {
     #[inline]
     pub fn position(&mut self, event: usize) -> u64 {
         self.positions.next_of(event)
+    }
+
+    /// Whether an event has a stat, or is written so that this is not seen at once.
+    #[inline]
+    pub fn may_have_stats(&self, position: u64) -> bool {
+        may_have_stats(self.file, position)
     }
 
     /// The numbers of an event that has two stats and nothing behind them: `uint64_value`s with these

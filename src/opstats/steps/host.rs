@@ -196,21 +196,25 @@ fn of_line(line: LineView<'_>, stats: &HostStats, producers: &HashSet<(i64, i64)
     let mut kinds: HashMap<u32, Kind> = HashMap::new();
     let mut ancestors: Vec<Ancestor> = Vec::new();
     let mut current: Option<(i64, StepDetails)> = None;
-    for event in line.events() {
-        let read = if has_stats && event.may_have_stats() || event.has_edits() {
-            stats.read(event, has_groups)
+    let says_something = has_stats || line.has_edits();
+    let mut hints = line.stat_hints();
+    let mut groups = line.added_groups().in_order();
+    let (spans, metadata) = (line.spans(), line.metadata());
+    for place in 0..line.event_count() {
+        let read = if says_something && hints.may_have(place) {
+            stats.read(line.event(place), has_groups)
         } else {
-            Read { group_id: event.added_group_id(), ..Read::default() }
+            Read { group_id: groups(line.key_at(place)), ..Read::default() }
         };
-        let span = event.timespan();
+        let span = spans.at(place);
         let is_output_stage = has_stages && {
             let consumes = read.consumer_type.zip(read.consumer_id);
             let from_stage = consumes.is_some_and(|consumed| producers.contains(&consumed));
             push_ancestor(&mut ancestors, span, !read.stage_name.is_empty(), from_stage)
         };
         let Some(group_id) = read.group_id.filter(|&group_id| group_id >= 0) else { continue };
-        let metadata = event.metadata_index();
-        let kind = *kinds.entry(metadata).or_insert_with(|| Kind::of(event.name()));
+        let metadata = metadata.at(place);
+        let kind = *kinds.entry(metadata).or_insert_with(|| Kind::of(line.event(place).name()));
         let step = match &mut current {
             Some((id, step)) if *id == group_id => step,
             _ => {

@@ -171,25 +171,26 @@ impl<'a> PlaneFacts<'a> {
         line.has_file_stat(self.context_ids.iter().copied())
     }
 
+    /// What an event without stats says.
+    fn silent(&self) -> ContextStats {
+        ContextStats { pid: self.pid, ..ContextStats::default() }
+    }
+
     /// Reads what an event says; most lines say nothing, and their stats are not looked at.
     #[inline]
     fn stats(&self, event: EventView<'a>, has_contexts: bool) -> ContextStats {
-        let mut stats = ContextStats { pid: self.pid, ..ContextStats::default() };
+        let mut stats = self.silent();
         if event.has_edits() {
             for stat in event.stats() {
                 self.note(stat.metadata_id, stat.stat_type, stat.value, &mut stats);
             }
-        } else if let Some(file) = event.file().filter(|file| has_contexts && file.may_have_stats())
-        {
+        } else if let Some(file) = event.file().filter(|_| has_contexts) {
             // What is made of an event's stats says nothing of its context.
             for stat in file.stats_of(&self.context_ids) {
                 let place = self.context_ids.iter().position(|&id| id == stat.metadata_id);
                 let stat_type = place.and_then(|place| self.context_types[place]);
                 self.note(stat.metadata_id, stat_type, stat.value, &mut stats);
             }
-        }
-        if stats.root_level.is_none() && event.event_type() == Some(EventType::TraceContext) {
-            stats.root_level = Some(1);
         }
         stats
     }
@@ -215,25 +216,24 @@ impl<'a> PlaneFacts<'a> {
         }
     }
 
-    /// The type of an event; launches and runs of kernels are known by their correlation id.
-    fn event_type(event: EventView<'a>, stats: &ContextStats, host: bool) -> Option<EventType> {
-        event.event_type().or_else(|| {
-            let kernel = if host { EventType::KernelLaunch } else { EventType::KernelExecute };
-            stats.has_correlation_id.then_some(kernel)
-        })
-    }
-
     fn grow_nested(&self, line: LineView<'a>) -> Grown {
         let mut grown = Grown::new(line);
         // Open events: place, and when they take place.
         let mut open: Vec<(u32, Timespan)> = Vec::new();
         let has_contexts = self.has_contexts(line);
-        for (place, event) in line.events().enumerate() {
-            let place = place as u32;
-            let stats = self.stats(event, has_contexts);
-            let event_type = Self::event_type(event, &stats, self.is_host_threads);
-            grown.note(place, event_type, &stats);
-            if let Some(level) = stats.root_level {
+        let says_something = has_contexts || line.has_edits();
+        let mut hints = line.stat_hints();
+        let (spans, metadata) = (line.spans(), line.metadata());
+        for at in 0..line.event_count() {
+            let place = at as u32;
+            let stats = if says_something && hints.may_have(at) {
+                self.stats(line.event(at), has_contexts)
+            } else {
+                self.silent()
+            };
+            let event_type = self.plane.event_metadata_at(metadata.at(at)).event_type();
+            let root_level = grown.note(place, event_type, &stats, self.is_host_threads);
+            if let Some(level) = root_level {
                 grown.roots.push((place, level));
             }
             let columns = &mut grown.line;
@@ -242,7 +242,7 @@ impl<'a> PlaneFacts<'a> {
             if stats.is_async {
                 continue;
             }
-            let span = event.timespan();
+            let span = spans.at(at);
             while let Some(&(around, around_span)) = open.last() {
                 if around_span.includes(span) {
                     columns.parent[place as usize] = around;
@@ -269,8 +269,7 @@ impl<'a> PlaneFacts<'a> {
         for (place, event) in steps.events().enumerate() {
             let place = place as u32;
             let stats = self.stats(event, has_contexts);
-            let event_type = Self::event_type(event, &stats, false);
-            grown.note(place, event_type, &stats);
+            grown.note(place, event.event_type(), &stats, false);
             grown.line.parent.push(NONE);
             grown.line.end.push(place + 1);
             spans.push(event.timespan());
@@ -321,11 +320,27 @@ impl Grown {
         }
     }
 
-    fn note(&mut self, place: u32, event_type: Option<EventType>, stats: &ContextStats) {
-        if let Some(event_type) = event_type.filter(|event_type| TYPES.contains(event_type)) {
+    /// Notes type and contexts of an event; gives the level on which it is a root.
+    #[inline]
+    fn note(
+        &mut self,
+        place: u32,
+        event_type: Option<EventType>,
+        stats: &ContextStats,
+        is_host_threads: bool,
+    ) -> Option<i32> {
+        // Launches and runs of kernels are known by their correlation id.
+        let kernel =
+            if is_host_threads { EventType::KernelLaunch } else { EventType::KernelExecute };
+        let shown_type = event_type.or(stats.has_correlation_id.then_some(kernel));
+        if let Some(event_type) = shown_type.filter(|event_type| TYPES.contains(event_type)) {
             self.typed.push((event_type, place));
         }
-        self.contexts.extend(ContextEntry::of(place, &stats.context()));
+        if stats.producer_id.is_some() || stats.consumer_id.is_some() {
+            self.contexts.extend(ContextEntry::of(place, &stats.context()));
+        }
+        let of_type = (event_type == Some(EventType::TraceContext)).then_some(1);
+        stats.root_level.or(of_type)
     }
 }
 
