@@ -77,6 +77,8 @@ impl Place {
 struct Sums {
     occurrences: u32,
     is_custom_call: bool,
+    /// Whether it has begun, and an event that says no more than times adds only times.
+    is_plain: bool,
     times: Times,
 }
 
@@ -166,7 +168,26 @@ impl EventOpsBuilder {
             Some(place) if place.op != Place::NOT_LOOKED_UP.op => *place,
             _ => self.look_up(event.metadata, table),
         };
-        let Some(sums) = self.sums.get_mut(place.op as usize) else { return };
+        match self.sums.get_mut(place.op as usize) {
+            Some(sums) if sums.is_plain && event.numbers().is_none() => {
+                sums.times.add(Times::of(event, children_ps, table.core_type()));
+                sums.occurrences = sums.occurrences.wrapping_add(1);
+            }
+            Some(_) => self.add_other(event, children_ps, place, table, offloaded),
+            None => {}
+        }
+    }
+
+    #[inline(never)]
+    fn add_other(
+        &mut self,
+        event: &OpEvent,
+        children_ps: u64,
+        place: Place,
+        table: &mut OpTable<'_>,
+        offloaded: &OffloadedOps,
+    ) {
+        let sums = &mut self.sums[place.op as usize];
         let occurrences = event.numbers().map_or(1, |numbers| numbers.occurrences.max(1) as u32);
         let times = Times::of(event, children_ps, table.core_type());
         if sums.occurrences == 0 {
@@ -182,6 +203,7 @@ impl EventOpsBuilder {
         }
     }
 
+    #[cold]
     fn look_up(&mut self, metadata: u32, table: &mut OpTable<'_>) -> Place {
         if metadata == NO_METADATA {
             return Place::NONE;
@@ -203,7 +225,6 @@ impl EventOpsBuilder {
     }
 
     /// Begins an op with its first event.
-    #[cold]
     fn add_first(
         &mut self,
         event: &OpEvent,
@@ -214,7 +235,9 @@ impl EventOpsBuilder {
         let Some((described, _)) = table.get(event.metadata) else { return };
         let op = &mut self.ops[place.op as usize];
         op.metadata = event.metadata;
-        self.sums[place.op as usize].is_custom_call = &*described.op.category == CUSTOM_CALL;
+        let sums = &mut self.sums[place.op as usize];
+        sums.is_custom_call = &*described.op.category == CUSTOM_CALL;
+        sums.is_plain = !sums.is_custom_call;
         let Some(numbers) = event.numbers() else { return };
         let mut special = described.whole_op();
         special.dma_stall_ps = numbers.dma_stall_ps;

@@ -9,7 +9,7 @@ use super::kernel_stats::kernel_reports;
 use super::model::{KernelReport, OpMetrics, OpMetricsDb, OpStats, Parts, StepInfo};
 use super::programs::program_facts;
 use super::steps;
-use super::tpu_ops::{self, Wanted};
+use super::tpu_ops::{self, Cores, Wanted};
 use crate::hlo::{Modules, Programs};
 use crate::timeline::Timeline;
 use crate::xplane::schema::HOST_THREADS_PLANE;
@@ -46,8 +46,9 @@ impl OpStats {
         let step_ops = parts.contains(Parts::STEP_OPS);
         let wants_steps = parts.contains(Parts::STEPS) || step_ops;
         let knows_ops = devices.is_tpu && known.parts.contains(Parts::DEVICE_OPS);
-        let wanted = Wanted { ops: wants_ops && !knows_ops, steps: wants_steps, step_ops };
-        let wants_cores = devices.is_tpu && (wanted.ops || wants_steps);
+        let ops = wants_ops && !knows_ops;
+        let wanted = Wanted { ops, steps: wants_steps, step_ops };
+        let wants_cores = devices.is_tpu && (ops || wants_steps);
         let read_programs = || {
             let programs = needs_modules.then(|| Programs::of_space(timeline.space()));
             let programs = programs.unwrap_or_default();
@@ -60,7 +61,6 @@ impl OpStats {
             let cores = wants_cores.then(|| tpu_ops::of_planes(timeline, &devices.planes, wanted));
             cores.unwrap_or_default()
         };
-        // Each of these is read by few cores for a while: together they keep all of them busy.
         let read_host_ops = || {
             let host = timeline.plane_named(HOST_THREADS_PLANE);
             host.filter(|_| parts.contains(Parts::HOST_OPS)).map(ops_of_host)
@@ -70,30 +70,33 @@ impl OpStats {
             parts.contains(Parts::DUTY_CYCLE).then(|| steps::duty_cycle(timeline, details))
         };
         let steps_of = |of_cores| steps::of_host(timeline, &stats.core_id_to_details, of_cores);
-        let read_steps = || {
-            let (cores, steps) = rayon::join(read_cores, || {
-                (wants_steps && !wants_cores).then(|| steps_of(Vec::new()))
-            });
-            let steps = steps.or_else(|| wants_steps.then(|| steps_of(cores.steps)));
-            (cores.ops, steps)
+        // What is in fusions is added later, and GPUs need the modules.
+        let has_all_of_ops = devices.is_tpu && wants_ops && !with_children;
+        let read_devices = || {
+            let Cores { ops, steps } = read_cores();
+            let ops = if knows_ops { Arc::clone(&known.tensor_core_ops) } else { Arc::new(ops) };
+            let join_steps = || wants_steps.then(|| steps_of(steps));
+            let join_ops = || has_all_of_ops.then(|| device_ops(&ops, None));
+            // Joining keeps few processors busy, duty cycles the others.
+            let ((steps, all_ops), duty_cycle) =
+                rayon::join(|| rayon::join(join_steps, join_ops), read_duty_cycle);
+            (steps, ops, all_ops, duty_cycle)
         };
-        let (((programs, facts), host_ops), ((core_ops, steps), duty_cycle)) = rayon::join(
-            || rayon::join(read_programs, read_host_ops),
-            || rayon::join(read_steps, read_duty_cycle),
-        );
+        // The small ones first: then what is left of the cores can be shared out evenly.
+        let (((programs, facts), (steps, core_ops, all_ops, duty_cycle)), host_ops) =
+            rayon::join(|| rayon::join(read_programs, read_devices), read_host_ops);
         stats.duty_cycle = duty_cycle.unwrap_or_default();
         stats.steps = Arc::new(steps.unwrap_or_default());
         stats.host_op_metrics_db = Arc::new(host_ops.unwrap_or_default());
         let modules = Modules::of_programs(&programs);
         if wants_ops {
             let children = (with_children && devices.is_tpu).then(|| FusionChildren::new(&modules));
-            stats.tensor_core_ops =
-                if knows_ops { Arc::clone(&known.tensor_core_ops) } else { Arc::new(core_ops) };
-            stats.device_op_metrics_db = Arc::new(if devices.is_tpu {
-                device_ops(&stats.tensor_core_ops, children)
-            } else {
-                device_ops(&ops_of_gpus(&devices.planes, &modules), None)
+            stats.device_op_metrics_db = Arc::new(match all_ops {
+                Some(ops) => ops,
+                None if devices.is_tpu => device_ops(&core_ops, children),
+                None => device_ops(&ops_of_gpus(&devices.planes, &modules), None),
             });
+            stats.tensor_core_ops = core_ops;
         }
         if parts.contains(Parts::KERNELS) {
             stats.kernel_reports = Arc::new(kernel_reports(timeline));

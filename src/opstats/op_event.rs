@@ -4,16 +4,15 @@ use super::model::AllReduceInfo;
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{AddedGroups, EventView, LineMetadata, LineView, PlaneView};
 use crate::xplane::schema::StatType;
-use crate::xplane::{Line, NumberStat, Times};
+use crate::xplane::{Line, LineStats, NumberStat, Times};
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Name of the stat that holds an event's energy, which is not among XProf's well-known stats.
 const VDD_ENERGY: &str = "vdd_energy_j";
 
-/// Events that one task decodes: as many as stay in a core's cache until they are used.
-const EVENTS_PER_TASK: usize = 1 << 12;
+/// Events that are decoded at a time: as many as stay in a core's cache until they are used.
+const EVENTS_PER_RUN: usize = 1 << 11;
 
 /// An event of an op line with its time on the device.
 #[derive(Debug, Clone)]
@@ -26,14 +25,14 @@ pub(super) struct OpEvent {
     pub group_id: Option<i64>,
     /// Index of the event's metadata.
     pub metadata: u32,
-    numbers: Option<Arc<EventNumbers>>,
+    numbers: Option<Box<EventNumbers>>,
 }
 
 impl OpEvent {
     /// An event that says nothing but its times.
     #[cfg(test)]
-    pub fn of_times(span: Timespan, metadata: u32) -> Self {
-        Self { span, duration_ps: span.duration_ps, group_id: None, metadata, numbers: None }
+    pub fn of_times(span: Timespan, metadata: u32, group_id: Option<i64>) -> Self {
+        Self { span, duration_ps: span.duration_ps, group_id, metadata, numbers: None }
     }
 
     /// What else the stats say; `None` where they say no more.
@@ -156,19 +155,19 @@ impl OpEventReader {
         Self { roles, group_ids: plane.stat_ids(StatType::GroupId).collect() }
     }
 
-    /// Visits all events of a line in their order. They are decoded some thousands at a time, on all
-    /// cores, always into the same memory.
-    pub fn each(&self, line: LineView<'_>, mut visit: impl FnMut(&OpEvent)) {
+    /// Visits all events of a line in their order, some thousands at a time. They are decoded by a
+    /// number of tasks at once, always into the same memory.
+    pub fn each_run(&self, line: LineView<'_>, tasks: usize, mut visit: impl FnMut(&[OpEvent])) {
         let plain = self.plain_line(line);
-        let runs: Vec<Range<usize>> = line.runs(EVENTS_PER_TASK).collect();
+        let runs: Vec<Range<usize>> = line.runs(EVENTS_PER_RUN).collect();
         let mut decoded: Vec<Vec<OpEvent>> = Vec::new();
-        decoded.resize_with(rayon::current_num_threads().min(runs.len()), Vec::new);
+        decoded.resize_with(tasks.min(runs.len()), Vec::new);
         for runs in runs.chunks(decoded.len().max(1)) {
             decoded.par_iter_mut().zip(runs).for_each(|(events, places)| {
                 events.clear();
                 self.read_run(line, plain.as_ref(), places.clone(), events);
             });
-            decoded[..runs.len()].iter().flatten().for_each(&mut visit);
+            decoded[..runs.len()].iter().for_each(|events| visit(events));
         }
     }
 
@@ -181,6 +180,7 @@ impl OpEventReader {
         let are_aggregated = file.has_aggregated_events();
         let plain = PlainLine {
             file,
+            timestamp_ns: line.timestamp_ns(),
             times: line.times()?,
             metadata: line.metadata(),
             groups: line.added_groups(),
@@ -202,7 +202,6 @@ impl OpEventReader {
             events.extend(places.map(|place| self.read(line.event(place))));
             return;
         };
-        let timestamp_ps = line.timestamp_ps();
         let mut stats = plain.file.number_stats();
         let mut group_of = plain.groups.in_order();
         let read = |place: usize| {
@@ -216,19 +215,8 @@ impl OpEventReader {
                 let span = Timespan { begin_ps, duration_ps: device_duration_ps };
                 return OpEvent { span, duration_ps, group_id, metadata, numbers: None };
             }
-            let begin_ps = timestamp_ps.wrapping_add(plain.times.offset_ps.at(place)) as u64;
-            let mut decoding = Decoding { group_id, ..Decoding::default() };
-            if !plain.roles.is_empty() {
-                stats.each_number(position, |stat| {
-                    if let Some(role) = role_of(&plain.roles, stat.metadata_id) {
-                        decoding.note(role, stat);
-                    }
-                });
-            }
-            if plain.are_aggregated {
-                decoding.note_occurrences(plain.file.event(place).occurrences());
-            }
-            decoding.finish(Timespan { begin_ps, duration_ps }, metadata)
+            let decoding = Decoding { group_id, ..Decoding::default() };
+            plain.read(place, &stats, position, decoding)
         };
         events.extend(places.map(read));
     }
@@ -265,6 +253,7 @@ fn role_of(roles: &[(i64, Role)], id: i64) -> Option<Role> {
 /// A line of the file whose events are as the file has them.
 struct PlainLine<'a> {
     file: Line<'a>,
+    timestamp_ns: i64,
     times: &'a Times,
     metadata: LineMetadata<'a>,
     groups: AddedGroups<'a>,
@@ -273,6 +262,33 @@ struct PlainLine<'a> {
     /// Ids of the stats that say when an event was on the device.
     device_times: Option<[u8; 2]>,
     are_aggregated: bool,
+}
+
+impl PlainLine<'_> {
+    /// Reads an event that is at a position of the file.
+    #[inline(never)]
+    fn read(
+        &self,
+        place: usize,
+        stats: &LineStats<'_>,
+        position: u64,
+        mut decoding: Decoding,
+    ) -> OpEvent {
+        let times = self.times;
+        let (offset_ps, duration_ps) = (times.offset_ps.at(place), times.duration_ps.get(place));
+        if !self.roles.is_empty() {
+            stats.each_number(position, |stat| {
+                if let Some(role) = role_of(&self.roles, stat.metadata_id) {
+                    decoding.note(role, stat);
+                }
+            });
+        }
+        if self.are_aggregated {
+            decoding.note_occurrences(self.file.event(place).occurrences());
+        }
+        let span = Timespan::on_line(self.timestamp_ns, offset_ps, duration_ps);
+        decoding.finish(span, self.metadata.at(place))
+    }
 }
 
 /// An event while its stats are read.
@@ -320,7 +336,7 @@ impl Decoding {
     }
 
     #[inline(never)]
-    fn finish_numbers(self, own: Timespan) -> Option<Arc<EventNumbers>> {
+    fn finish_numbers(self, own: Timespan) -> Option<Box<EventNumbers>> {
         let mut numbers = self.numbers?;
         numbers.collective = numbers.all_reduce.map(|id| {
             let start_time_ps = self.offset_ps.unwrap_or(own.begin_ps);
@@ -330,6 +346,6 @@ impl Decoding {
             let all_reduce_id = numbers.all_reduce_id.unwrap_or_default();
             AllReduceInfo { id, all_reduce_id, start_time_ps, end_time_ps, byte_size: 0 }
         });
-        Some(Arc::from(numbers))
+        Some(numbers)
     }
 }

@@ -47,12 +47,14 @@ pub(super) fn of_planes(timeline: &Timeline, planes: &[PlaneView<'_>], wanted: W
         let sparse: Vec<_> = sparse.map(|plane| ops_of_sparse_core(*plane)).collect();
         offloaded.extend(sparse.into_iter().flatten());
     }
+    // Where there are more processors than planes, several decode the events of one.
+    let tasks = (rayon::current_num_threads() / planes.len().max(1)).max(1);
     let of_plane = |plane: &PlaneView<'_>| {
         if is_sparse(plane) || !wanted.ops {
-            let steps = wanted.steps.then(|| steps::of_device_plane(*plane, wanted.step_ops));
-            return (None, steps);
+            let of_plane = || steps::of_device_plane(*plane, wanted.step_ops, tasks);
+            return (None, wanted.steps.then(of_plane));
         }
-        let (ops, steps) = of_tensor_core(timeline, *plane, wanted, &offloaded);
+        let (ops, steps) = of_tensor_core(timeline, *plane, wanted, &offloaded, tasks);
         (Some(ops), steps)
     };
     let computed: Vec<_> = planes.par_iter().map(of_plane).collect();
@@ -69,6 +71,7 @@ fn of_tensor_core(
     plane: PlaneView<'_>,
     wanted: Wanted,
     offloaded: &OffloadedOps,
+    tasks: usize,
 ) -> (OpMetricsDb, Option<StepEvents>) {
     let reader = OpEventReader::of(plane);
     let mut table = OpTable::new(plane, TpuCoreType::TensorCore);
@@ -82,26 +85,29 @@ fn of_tensor_core(
             continue;
         }
         let mut steps = step_ops.as_mut().filter(|steps| steps.line_index() == line.index());
-        reader.each(line, |event| {
-            first_ps = first_ps.min(event.span.begin_ps);
-            last_ps = last_ps.max(event.span.end_ps());
-            if !is_op_line {
-                if let Some(steps) = &mut steps {
-                    steps.add(event);
-                }
-                return;
-            }
-            let place = steps.as_mut().and_then(|steps| steps.note(event));
-            nesting.push(
-                event,
-                place,
-                |event, children_ps| ops.add(event, children_ps, &mut table, offloaded),
-                |event, place, children_ps| {
+        reader.each_run(line, tasks, |events| {
+            for (at, event) in events.iter().enumerate() {
+                first_ps = first_ps.min(event.span.begin_ps);
+                last_ps = last_ps.max(event.span.end_ps());
+                if !is_op_line {
                     if let Some(steps) = &mut steps {
-                        steps.close(event, place, children_ps);
+                        steps.add(event);
                     }
-                },
-            );
+                    continue;
+                }
+                let place = steps.as_mut().and_then(|steps| steps.note(event));
+                nesting.push(
+                    event,
+                    events.get(at + 1),
+                    place,
+                    |event, children_ps| ops.add(event, children_ps, &mut table, offloaded),
+                    |event, place, children_ps| {
+                        if let Some(steps) = &mut steps {
+                            steps.close(event, place, children_ps);
+                        }
+                    },
+                );
+            }
         });
         nesting.flush(
             |event, children_ps| ops.add(event, children_ps, &mut table, offloaded),
@@ -112,15 +118,12 @@ fn of_tensor_core(
             },
         );
     }
-    if is_tensor_core_plane(plane.name())
-        && let Some(span) = timeline.missing_framework_span(plane)
-    {
-        first_ps = first_ps.min(span.begin_ps);
-        last_ps = last_ps.max(span.end_ps());
+    if is_tensor_core_plane(plane.name()) {
+        (first_ps, last_ps) = timeline.with_missing_framework_ops(plane, (first_ps, last_ps));
     }
     let steps = wanted.steps.then(|| match step_ops {
         Some(step_ops) => step_ops.finish(),
-        None => steps::of_device_plane(plane, wanted.step_ops),
+        None => steps::of_device_plane(plane, wanted.step_ops, tasks),
     });
     // Without any event this is 1 ps, as in XProf.
     let descriptions = table.into_descriptions();

@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// Bytes that one task reads.
-const PIECE: usize = 8 << 20;
+const PIECE: usize = 2 << 20;
 
 /// Reads a whole file. A file that changes while it is read is an error: half of one state and
 /// half of another is no profile.

@@ -92,7 +92,7 @@ impl Marks {
     /// The mark of an event, for who asks for one key after the other: `run` is what was found last.
     #[inline]
     pub fn next_of(&self, key: EventKey, run: &mut RunAt) -> Mark {
-        if !(run.first..run.end).contains(&key) {
+        if !run.has(key) {
             *run = self.run_at(key);
         }
         run.mark
@@ -138,6 +138,14 @@ pub(super) struct RunAt {
     first: EventKey,
     end: EventKey,
     mark: Mark,
+}
+
+impl RunAt {
+    /// Whether an event lies in it.
+    #[inline]
+    pub fn has(&self, key: EventKey) -> bool {
+        (self.first..self.end).contains(&key)
+    }
 }
 
 #[cfg(test)]

@@ -69,9 +69,10 @@ impl Timeline {
         Self { space, planes, groups: GroupMetadataMap::new(), lacks_framework_lines: false }
     }
 
-    /// How far the line of framework ops of a TPU core would reach, where it was left out.
-    pub fn missing_framework_span(&self, plane: PlaneView<'_>) -> Option<Timespan> {
-        if self.lacks_framework_lines { derived::framework_span(plane) } else { None }
+    /// Begin and end, picoseconds, grown to what the line of framework ops of a TPU core would reach,
+    /// where that was left out.
+    pub fn with_missing_framework_ops(&self, plane: PlaneView<'_>, ends: (u64, u64)) -> (u64, u64) {
+        if self.lacks_framework_lines { derived::with_framework_ops(plane, ends) } else { ends }
     }
 
     /// The profile underneath, without what was added.

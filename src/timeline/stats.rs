@@ -78,6 +78,15 @@ impl<'a> PlaneView<'a> {
         self.resolve(stat.plain())
     }
 
+    /// Type of a stat by its metadata id.
+    #[inline]
+    fn stat_type(self, id: i64) -> Option<StatType> {
+        match self.file.stat_metadata().get(id) {
+            Some(entry) if self.data.relabeled.is_none() => entry.stat_type(),
+            _ => self.stat_name_and_type(id).1,
+        }
+    }
+
     /// Name and type of a stat by its metadata id.
     #[inline]
     pub(super) fn stat_name_and_type(self, id: i64) -> (&'a str, Option<StatType>) {
@@ -165,9 +174,7 @@ impl<'a> MetadataStats<'a> {
     ) -> impl Iterator<Item = StatView<'a>> {
         let plane = self.plane;
         std::iter::from_fn(move || {
-            self.next_of(|id| {
-                plane.stat_name_and_type(id).1.is_some_and(|found| types.contains(&found))
-            })
+            self.next_of(|id| plane.stat_type(id).is_some_and(|found| types.contains(&found)))
         })
     }
 

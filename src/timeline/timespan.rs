@@ -12,6 +12,7 @@ pub struct Timespan {
 
 impl Timespan {
     /// The span from `begin_ps` to `end_ps`; empty where the end comes first.
+    #[inline]
     pub fn from_end_points(begin_ps: u64, end_ps: u64) -> Self {
         Self { begin_ps, duration_ps: end_ps.saturating_sub(begin_ps) }
     }
@@ -36,6 +37,7 @@ impl Timespan {
     }
 
     /// The smallest span that covers both.
+    #[inline]
     #[must_use]
     pub fn expanded_to(self, other: Self) -> Self {
         Self::from_end_points(self.begin_ps.min(other.begin_ps), self.end_ps().max(other.end_ps()))

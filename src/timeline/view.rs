@@ -431,8 +431,14 @@ impl<'a> AddedGroups<'a> {
 
     /// The same for who asks for one key after the other.
     pub fn in_order(self) -> impl FnMut(EventKey) -> Option<i64> + use<'a> {
-        let mut run = RunAt::default();
-        move |key| self.groups.get(self.marks.next_of(key, &mut run).group()?).copied()
+        let (mut run, mut group) = (RunAt::default(), None);
+        move |key| {
+            if !run.has(key) {
+                let mark = self.marks.next_of(key, &mut run);
+                group = mark.group().and_then(|group| self.groups.get(group).copied());
+            }
+            group
+        }
     }
 }
 

@@ -307,9 +307,10 @@ pub(crate) fn ends_in_eight(word: u64) -> u64 {
 #[inline(always)]
 pub(crate) fn number_in_eight(word: u64, ends: u64) -> u64 {
     let word = word & (ends ^ ends.wrapping_sub(1)) & 0x7f7f_7f7f_7f7f_7f7f;
-    let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
-    let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);
-    (word & 0x0000_0000_0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4)
+    // What is moved down by a bit loses half, what is moved by two three quarters.
+    let word = word - ((word & 0x7f00_7f00_7f00_7f00) >> 1);
+    let word = word - 3 * ((word & 0x3fff_0000_3fff_0000) >> 2);
+    (word & 0x0fff_ffff) | ((word >> 32) << 28)
 }
 
 #[cold]

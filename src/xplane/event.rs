@@ -392,10 +392,7 @@ impl<'a> LineStats<'a> {
     /// other ways.
     #[inline]
     pub fn uint_pair(&self, position: u64, ids: [u8; 2]) -> Option<[u64; 2]> {
-        let mut event = usual::Message::at_short(self.file, position)?;
-        event.skip_first_numbers();
-        let pair = [event.next_uint_of(ids[0])?, event.next_uint_of(ids[1])?];
-        event.is_at_end().then_some(pair)
+        usual::Message::at_short(self.file, position)?.uint_pair(ids)
     }
 
     /// Visits the stats of an event in the order of the file, as numbers; texts are not looked at.

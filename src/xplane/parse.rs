@@ -90,19 +90,38 @@ impl Space {
         }
         let parsed: Parsed<Vec<_>> =
             planes.par_iter().map(|plane| parse_plane(plane, &bytes)).collect();
-        for parts in parsed? {
-            let plane = space.index_metadata(parts)?;
-            space.planes.push(plane);
+        let mut parsed = parsed?;
+        for parts in &mut parsed {
+            space.join_metadata(parts);
         }
+        let indexed = parsed.into_par_iter().map(|parts| space.index_metadata(parts));
+        // The first error in the order of the file is the one to report.
+        let indexed: Vec<Parsed<PlaneIndex>> = indexed.collect();
+        space.planes = indexed.into_iter().collect::<Parsed<_>>()?;
         Ok(space)
     }
 
-    /// Fills the metadata tables. A map entry whose value comes in several parts is rare; its
-    /// parts are joined here, one after the other, because this grows the joined bytes.
-    fn index_metadata(&mut self, parts: PlaneParts) -> Parsed<PlaneIndex> {
+    /// Joins the parts of map entries whose value comes in several, which is rare: protobuf reads them
+    /// as one message.
+    fn join_metadata(&mut self, parts: &mut PlaneParts) {
+        let several = |entry: &&mut MapEntry| entry.values.len() > 1;
+        let entries = parts.event_metadata.iter_mut().chain(&mut parts.stat_metadata);
+        for entry in entries.filter(several) {
+            let start = self.joined.len();
+            for part in &entry.values {
+                let range = part.start as usize..(part.start + part.length) as usize;
+                self.joined.extend_from_slice(&self.bytes[range]);
+            }
+            let length = (self.joined.len() - start) as u64;
+            entry.values = vec![Span { start: (self.bytes.len() + start) as u64, length }];
+        }
+    }
+
+    /// Fills the metadata tables.
+    fn index_metadata(&self, parts: PlaneParts) -> Parsed<PlaneIndex> {
         let mut plane = parts.plane;
         for entry in parts.event_metadata {
-            let (entry, key) = self.join(&entry);
+            let (entry, key) = self.value_of(&entry);
             let mut parsed = {
                 let message = self.message("XEventMetadata", entry);
                 parse_event_metadata(&message, key)?
@@ -111,7 +130,7 @@ impl Space {
             insert_event_metadata(&mut plane.event_metadata, parsed);
         }
         for entry in parts.stat_metadata {
-            let (entry, key) = self.join(&entry);
+            let (entry, key) = self.value_of(&entry);
             let message = self.message("XStatMetadata", entry);
             let parsed = parse_stat_metadata(&message, key)?;
             insert_stat_metadata(&mut plane.stat_metadata, parsed);
@@ -130,23 +149,10 @@ impl Space {
         Message { name, bytes: self.slice(span), base: span.start, depth: 3 }
     }
 
-    /// The one span of a map entry's value: the value itself, or its parts joined, which protobuf
-    /// reads as one message.
-    fn join(&mut self, entry: &MapEntry) -> (Span, i64) {
-        let value = match entry.values.as_slice() {
-            [] => Span { start: self.bytes.len() as u64 + self.joined.len() as u64, length: 0 },
-            [one] => *one,
-            several => {
-                let start = self.joined.len();
-                for &part in several {
-                    let range = part.start as usize..(part.start + part.length) as usize;
-                    self.joined.extend_from_slice(&self.bytes[range]);
-                }
-                let length = (self.joined.len() - start) as u64;
-                Span { start: (self.bytes.len() + start) as u64, length }
-            }
-        };
-        (value, entry.key)
+    /// The value of a map entry, whose parts are joined, and its key.
+    fn value_of(&self, entry: &MapEntry) -> (Span, i64) {
+        let nothing = Span { start: (self.bytes.len() + self.joined.len()) as u64, length: 0 };
+        (entry.values.first().copied().unwrap_or(nothing), entry.key)
     }
 }
 

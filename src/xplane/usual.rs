@@ -94,8 +94,7 @@ impl<'a> Message<'a> {
     #[inline(always)]
     fn skip_number_of(&mut self, ends: u64) -> Option<()> {
         // Without an end there are nine bytes or more: too many also if they are in the message.
-        let length = ends.trailing_zeros() as usize / 8 + 1;
-        (ends != 0 && self.skip(1 + length)).then_some(())
+        (ends != 0 && self.skip(1 + bytes_of_number(ends))).then_some(())
     }
 
     /// The message behind a tag, which has less than 128 bytes.
@@ -125,13 +124,44 @@ impl<'a> Message<'a> {
         Some(NumberStat::new(head.id, kind, self.integer_of(head)?))
     }
 
-    /// The number of the next field, where it is a stat that has this id, below 128, and then a
-    /// `uint64_value`.
+    /// The numbers of an event's stats, where it has two and nothing behind them: `uint64_value`s with
+    /// these ids, below 128, in this order.
     #[inline(always)]
-    pub fn next_uint_of(&mut self, id: u8) -> Option<u64> {
-        let head = self.stat_head()?;
-        let is_wanted = head.id == i64::from(id) && head.value_tag == 0x18;
-        if is_wanted { self.integer_of(head) } else { None }
+    pub fn uint_pair(mut self, ids: [u8; 2]) -> Option<[u64; 2]> {
+        // Nobody looks where the event ends: that all of this ends there says that it lies in it.
+        self.pass_number(0x08)?;
+        self.pass_number(0x10)?;
+        self.pass_number(0x18)?;
+        let pair = [self.pass_uint(ids[0])?, self.pass_uint(ids[1])?];
+        (self.at == self.end).then_some(pair)
+    }
+
+    /// Goes over a number, where the next field has its tag; the end of the message does not count.
+    #[inline(always)]
+    fn pass_number(&mut self, tag: u8) -> Option<()> {
+        if self.byte(self.at) == tag {
+            let ends = ends_in_eight(self.word(self.at + 1));
+            if ends == 0 {
+                return None;
+            }
+            self.at += 1 + bytes_of_number(ends);
+        }
+        Some(())
+    }
+
+    /// The number of the next field, where it is a stat that has this id, below 128, and then a
+    /// `uint64_value`; the end of the message does not count.
+    #[inline(always)]
+    fn pass_uint(&mut self, id: u8) -> Option<u64> {
+        let (head, word) = (self.word(self.at), self.word(self.at + HEAD + 1));
+        let ends = ends_in_eight(word);
+        let length = HEAD - 2 + 1 + bytes_of_number(ends);
+        let expected = 0x18_0008_0022 | u64::from(id) << 24 | (length as u64) << 8;
+        if head & 0xff_ffff_ffff != expected || ends == 0 {
+            return None;
+        }
+        self.at += 2 + length;
+        Some(number_in_eight(word, ends))
     }
 
     /// Goes over the next field, where it is a stat that has an id and then an integer; gives the id.
@@ -167,7 +197,7 @@ impl<'a> Message<'a> {
     /// Goes over a stat, where it is an integer and nothing else; `ends` says where its value ends.
     #[inline(always)]
     fn skip_integer(&mut self, head: StatHead, ends: u64) -> Option<()> {
-        let length = HEAD - 2 + 1 + ends.trailing_zeros() as usize / 8 + 1;
+        let length = HEAD - 2 + 1 + bytes_of_number(ends);
         let is_integer = head.value_tag == 0x18 || head.value_tag == 0x20;
         (is_integer && ends != 0 && length == head.length && self.skip(2 + length)).then_some(())
     }
@@ -197,6 +227,12 @@ impl<'a> Message<'a> {
         }
         is_there
     }
+}
+
+/// Bytes of the number that ends at the first of `ends`.
+#[inline(always)]
+fn bytes_of_number(ends: u64) -> usize {
+    ends.trailing_zeros() as usize / 8 + 1
 }
 
 /// Bytes before the value of a usual stat and its tag: tag and length of the stat, tag and id.
@@ -351,11 +387,6 @@ mod tests {
             let is_between = end == 7;
             assert_eq!((integers.len(), is_at_end), (usize::from(end >= 7), is_between), "{end}");
         }
-        let buffer = padded(&stats, 0);
-        let mut event = Message::new(&buffer, 0, stats.len()).unwrap();
-        assert_eq!(event.next_uint_of(6), None);
-        assert_eq!(event.next_uint_of(5), Some(129));
-        assert_eq!(event.next_uint_of(0x7f), None, "it is of another kind");
         let unusual: [&[u8]; 4] = [
             &[0x22, 0x02, 0x08, 0x05],                         // without a value
             &[0x22, 0x06, 0x08, 0x05, 0x18, 0x07, 0x18, 0x08], // with two
@@ -380,6 +411,38 @@ mod tests {
         assert_eq!(read(&[0x08, 0x05]), None);
         assert_eq!(read(&[0x20, 0x01, 0x08, 0x05]), None);
         assert_eq!(read(&[0x08, 0x05, 0x20, 0x01, 0x20, 0x02]), None);
+    }
+
+    #[test]
+    fn a_pair_of_numbers_is_read_where_it_is_all_that_there_is() {
+        let numbers: [&[u8]; 3] = [&[0x08, 0x81, 0x01], &[0x10, 0x05], &[0x18, 0x80, 0x80, 0x02]];
+        let pair: [&[u8]; 2] = [
+            &[0x22, 0x05, 0x08, 0x05, 0x18, 0x81, 0x01],
+            &[0x22, 0x0b, 0x08, 0x7f, 0x18, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01],
+        ];
+        let read = |bytes: &[u8], length: usize| {
+            let [zeros, ones] = [0, 0xff].map(|padding| {
+                let buffer = padded(bytes, padding);
+                Message::new(&buffer, 0, length).unwrap().uint_pair([5, 0x7f])
+            });
+            assert_eq!(zeros, ones);
+            zeros
+        };
+        for first in 0..8 {
+            let first = (0..3).filter(|at| first >> at & 1 == 1).flat_map(|at| numbers[at]);
+            let event: Vec<u8> = first.chain(pair.concat().iter()).copied().collect();
+            assert_eq!(read(&event, event.len()), Some([129, 1 | 1 << 49]));
+            for end in 0..event.len() {
+                assert_eq!(read(&event, end), None);
+            }
+            assert_eq!(read(&[&event[..], &[0x28, 0x01]].concat(), event.len() + 2), None);
+        }
+        let swapped = [pair[1], pair[0]].concat();
+        assert_eq!(read(&swapped, swapped.len()), None);
+        let int = [pair[0], &[0x22, 0x04, 0x08, 0x7f, 0x20, 0x01]].concat();
+        assert_eq!(read(&int, int.len()), None, "it is of another kind");
+        let long = [pair[0], &[0x22, 0x05, 0x08, 0x7f, 0x18, 0x01, 0x18]].concat();
+        assert_eq!(read(&long, long.len()), None, "there is more in the stat");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::{AnalyzedSteps, Stat, StepSummary, TpuBottleneck, TpuStepDetails};
 use crate::opstats::model::{CoreDetails, StepDatabase};
 use crate::opstats::steps::tpu_step_details;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// All steps by part (`TpuStepTimeBreakdown`). Times are in milliseconds.
@@ -36,7 +37,7 @@ pub(super) fn analyze(
     step_db: &StepDatabase,
     cores: &BTreeMap<u32, CoreDetails>,
 ) -> (AnalyzedSteps, StepSummary) {
-    let steps = step_db.step_sequence.iter();
+    let steps = step_db.step_sequence.par_iter();
     let details: Vec<TpuStepDetails> = steps.map(|step| tpu_step_details(step, cores)).collect();
     let input_percent: Stat = details.iter().map(|step| step.infeed_percent_maximum).collect();
     let has_sparse_core = cores.values().any(|core| core.is_sparse_core);

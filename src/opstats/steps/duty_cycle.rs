@@ -33,7 +33,7 @@ pub fn of_host(timeline: &Timeline, cores: &BTreeMap<u32, CoreDetails>) -> DutyC
             None => tracker.add_to(&mut total),
         }
     }
-    for tracker in chips.values() {
+    for tracker in chips.into_values() {
         tracker.add_to(&mut total);
     }
     total
@@ -44,8 +44,10 @@ pub fn of_host(timeline: &Timeline, cores: &BTreeMap<u32, CoreDetails>) -> DutyC
 struct Tracker {
     /// From the first op or module to the last.
     total: Timespan,
-    busy: Spans,
-    busy_with_confidence: Spans,
+    /// Where it works.
+    on: Spans,
+    /// Where nobody knows whether it works.
+    unknown: Spans,
 }
 
 /// What an op's category says.
@@ -122,20 +124,21 @@ impl Tracker {
             }
         }
         self.total = total;
-        let on = on.finish();
-        self.busy.unite(on.clone());
-        self.busy.unite(unknown.finish());
-        self.busy_with_confidence.unite(on);
+        self.on.unite(on.finish());
+        self.unknown.unite(unknown.finish());
     }
 
     fn unite(&mut self, other: Self) {
         self.total = expanded(self.total, other.total);
-        self.busy.unite(other.busy);
-        self.busy_with_confidence.unite(other.busy_with_confidence);
+        self.on.unite(other.on);
+        self.unknown.unite(other.unknown);
     }
 
-    fn add_to(&self, total: &mut DutyCycle) {
-        let (busy, confident) = (self.busy.time_ps(), self.busy_with_confidence.time_ps());
+    fn add_to(self, total: &mut DutyCycle) {
+        let confident = self.on.time_ps();
+        let mut all = self.on;
+        all.unite(self.unknown);
+        let busy = all.time_ps();
         let add = |sum: &mut u64, ps: u64| *sum = sum.wrapping_add(ps);
         add(&mut total.busy_time_ps, busy);
         add(&mut total.idle_time_ps, self.total.duration_ps.wrapping_sub(busy));

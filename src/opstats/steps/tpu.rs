@@ -16,13 +16,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The steps of a device plane: of a tensor core, of a `SparseCore`, or of what is neither.
-/// With `with_ops` the ops of a tensor core's steps are there too.
-pub fn step_events(plane: PlaneView<'_>, with_ops: bool) -> StepEvents {
+/// With `with_ops` the ops of a tensor core's steps are there too. `tasks` decode events at once.
+pub fn step_events(plane: PlaneView<'_>, with_ops: bool, tasks: usize) -> StepEvents {
     if sparse_core_id(plane.name()).is_none() && tensor_core_id(plane.name()).is_none() {
         return gpu::step_events(plane);
     }
     let Some(mut steps) = StepOps::of(plane, with_ops) else { return StepEvents::default() };
-    OpEventReader::of(plane).each(steps.line, |event| steps.add(event));
+    OpEventReader::of(plane).each_run(steps.line, tasks, |events| {
+        for event in events {
+            steps.add(event);
+        }
+    });
     steps.finish()
 }
 
@@ -54,8 +58,7 @@ struct Grouped {
 pub(in crate::opstats) struct StepPlace {
     /// Its step, by the order of their first events.
     step: u32,
-    /// Place of its category's name.
-    category: Option<u32>,
+    category: Category,
 }
 
 impl<'a> StepOps<'a> {
@@ -123,8 +126,7 @@ impl<'a> StepOps<'a> {
                 .all_reduces
                 .push(AllReduceInfo { byte_size, ..collective.clone() });
         }
-        let category = self.categories.of(event.metadata);
-        Some(StepPlace { step: step as u32, category: category.map(|place| place as u32) })
+        Some(StepPlace { step: step as u32, category: self.categories.of(event.metadata) })
     }
 
     /// Adds an event that was noted, once the time of its children is known, picoseconds.
@@ -173,14 +175,20 @@ pub fn has_infeed_op(plane: PlaneView<'_>) -> bool {
             .any(|line| line.events().any(|event| infeeds.contains(&event.metadata_index())))
 }
 
-/// The category of the events of one metadata.
-#[derive(Debug, Clone, Copy)]
-enum Category {
-    NotLookedUp,
+/// The category of the events of one metadata: the place of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Category(u32);
+
+impl Category {
+    const NOT_LOOKED_UP: Self = Self(u32::MAX);
     /// They are no ops.
-    None,
-    /// Its place among the names.
-    At(usize),
+    const NONE: Self = Self(u32::MAX - 1);
+}
+
+impl Default for Category {
+    fn default() -> Self {
+        Self::NONE
+    }
 }
 
 /// The categories of a plane's ops, by metadata.
@@ -197,26 +205,25 @@ impl<'a> Categories<'a> {
     }
 
     #[inline]
-    fn of(&mut self, metadata: u32) -> Option<usize> {
+    fn of(&mut self, metadata: u32) -> Category {
         match self.by_metadata.get(metadata as usize) {
-            Some(&Category::At(place)) => Some(place),
-            Some(Category::None) => None,
-            Some(Category::NotLookedUp) | None => self.first_of(metadata),
+            Some(&category) if category != Category::NOT_LOOKED_UP => category,
+            _ => self.first_of(metadata),
         }
     }
 
     #[cold]
-    fn first_of(&mut self, metadata: u32) -> Option<usize> {
+    fn first_of(&mut self, metadata: u32) -> Category {
         if metadata == u32::MAX {
-            return None;
+            return Category::NONE;
         }
         let at = metadata as usize;
         if self.by_metadata.len() <= at {
-            self.by_metadata.resize(at + 1, Category::NotLookedUp);
+            self.by_metadata.resize(at + 1, Category::NOT_LOOKED_UP);
         }
         let place = self.look_up(metadata);
-        self.by_metadata[at] = place.map_or(Category::None, Category::At);
-        place
+        self.by_metadata[at] = place.map_or(Category::NONE, |place| Category(place as u32));
+        self.by_metadata[at]
     }
 
     fn look_up(&mut self, metadata: u32) -> Option<usize> {
@@ -286,8 +293,10 @@ impl Sums {
         ops: Option<&mut OpTable<'_>>,
         offloaded: &OffloadedOps,
     ) {
-        let Some(category) = place.category else { return };
-        let category = category as usize;
+        if place.category == Category::NONE {
+            return;
+        }
+        let category = place.category.0 as usize;
         let step = &mut self.steps[place.step as usize];
         let self_ps = event.span.duration_ps.wrapping_sub(children_ps);
         step.total_ps = step.total_ps.wrapping_add(self_ps);

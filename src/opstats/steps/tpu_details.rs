@@ -8,6 +8,7 @@ use crate::opstats::model::{
     SparseCoreStepBreakdown, StepBreakdown, StepDatabase, StepInfo, TpuStepBreakdown,
 };
 use crate::opstats::units::{pico_to_milli, safe_divide, wrapping_u64};
+use foldhash::fast::RandomState;
 use std::collections::{BTreeMap, HashMap};
 
 /// HLO category of infeeds.
@@ -112,7 +113,7 @@ impl AllReduceTime {
 /// Time of all-reduces by core: what the fastest core needs is computing, the rest is waiting.
 fn all_reduces(step: &PerCoreStepInfo) -> BTreeMap<u32, AllReduceTime> {
     let duration_ps = |info: &AllReduceInfo| info.end_time_ps.wrapping_sub(info.start_time_ps);
-    let mut shortest_ps: HashMap<u64, u64> = HashMap::new();
+    let mut shortest_ps: HashMap<u64, u64, RandomState> = HashMap::default();
     for info in step.all_reduces_per_core.values().flatten() {
         let shortest_ps = shortest_ps.entry(info.id).or_insert(u64::MAX);
         *shortest_ps = duration_ps(info).min(*shortest_ps);

@@ -176,6 +176,7 @@ impl Survey {
         let last = is_relevant.len() - 1;
         let relevant = |index: MetadataIndex| is_relevant[(index as usize).min(last)];
         let is_any_relevant = match line.metadata_indexes() {
+            _ if !is_relevant.contains(&true) => false,
             Some(indexes) => indexes.iter().any(|&index| relevant(index)),
             None => line.events().any(|event| relevant(event.metadata_index())),
         };

@@ -17,7 +17,7 @@ mod tensor_core;
 #[cfg(test)]
 pub(super) mod testing;
 
-pub(super) use postponed::framework_span;
+pub(super) use postponed::with_framework_ops;
 
 use super::hlo_symbols::HloSymbols;
 use super::{PlaneChanges, PlaneView, Timeline, apply};

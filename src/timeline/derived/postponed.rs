@@ -4,7 +4,6 @@
 use super::merge::Survey;
 use super::sort_lines;
 use super::tensor_core::Recipe;
-use crate::timeline::timespan::Timespan;
 use crate::timeline::{LineView, PlaneView, Timeline};
 use crate::xplane::schema::{
     StatType, THREAD_ID_SOURCE, THREAD_ID_TF_NAME_SCOPE, THREAD_ID_TF_OP, is_tensor_core_plane,
@@ -46,8 +45,8 @@ fn can_do_without(plane: PlaneView<'_>) -> bool {
         })
 }
 
-/// How far the line of framework ops of a core would reach.
-pub(crate) fn framework_span(plane: PlaneView<'_>) -> Option<Timespan> {
+/// Begin and end, picoseconds, grown to what the line of framework ops of a core would reach.
+pub(crate) fn with_framework_ops(plane: PlaneView<'_>, ends: (u64, u64)) -> (u64, u64) {
     let (mut is_op, mut is_async): (Vec<bool>, Vec<bool>) = Default::default();
     for metadata in plane.all_event_metadata() {
         let index = metadata.index() as usize;
@@ -58,17 +57,17 @@ pub(crate) fn framework_span(plane: PlaneView<'_>) -> Option<Timespan> {
         is_async[index] = recipe.is_async;
     }
     let is_async_ids: Vec<i64> = plane.stat_ids(StatType::IsAsync).collect();
-    let (mut begin_ps, mut end_ps) = (u64::MAX, 0);
+    let (mut begin_ps, mut end_ps) = ends;
     for line in plane.lines() {
         let says_async = line.has_file_stat(is_async_ids.iter().copied());
         let (spans, metadata) = (line.spans(), line.metadata());
         for place in 0..line.event_count() {
-            let index = metadata.at(place) as usize;
-            if !is_op.get(index).copied().unwrap_or_default() {
-                continue;
-            }
             let span = spans.at(place);
             if span.begin_ps >= begin_ps && span.end_ps() <= end_ps {
+                continue;
+            }
+            let index = metadata.at(place) as usize;
+            if !is_op.get(index).copied().unwrap_or_default() {
                 continue;
             }
             // What an event says itself goes before what its metadata says.
@@ -82,6 +81,5 @@ pub(crate) fn framework_span(plane: PlaneView<'_>) -> Option<Timespan> {
             }
         }
     }
-    let is_any = begin_ps != u64::MAX || end_ps != 0;
-    is_any.then(|| Timespan { begin_ps, duration_ps: end_ps.wrapping_sub(begin_ps) })
+    (begin_ps, end_ps)
 }
