@@ -1,5 +1,5 @@
 //! Times the phases of a trace view: `trace_times FILE.xplane.pb [NAME=VALUE...]`, parameters as in
-//! a request; `legacy=1` for the older viewer, `out=PATH` keeps the answer.
+//! a request; `legacy=1` for the older viewer, `more=COUNT` asks again, `out=PATH` keeps the answer.
 
 mod laps;
 

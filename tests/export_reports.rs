@@ -3,9 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod fields;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod report_files;
 
+use fields::{messages, numbers};
 use report_files::trace::{Event, Value, profile};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +15,6 @@ use xprof_rs::store::Bytes;
 use xprof_rs::timeline::Timeline;
 use xprof_rs::trace::TraceIndex;
 use xprof_rs::trace::export::{ExportFormat, ExportWindow, export};
-use xprof_rs::wire::{Reader, Value as Field};
 use xprof_rs::xplane::Space;
 
 /// The slices of a trace.
@@ -80,29 +81,12 @@ impl Trace {
     }
 }
 
-fn messages(bytes: &[u8], wanted: u32) -> Vec<&[u8]> {
-    let mut reader = Reader::new(bytes);
-    let mut found = Vec::new();
-    while let Some((field, value)) = reader.next_field().unwrap() {
-        if let (true, Field::Bytes(bytes, _)) = (field == wanted, value) {
-            found.push(bytes);
-        }
-    }
-    found
-}
-
 fn text(bytes: &[u8], wanted: u32) -> Option<String> {
     Some(String::from_utf8(messages(bytes, wanted).first()?.to_vec()).unwrap())
 }
 
 fn number(bytes: &[u8], wanted: u32) -> Option<u64> {
-    let mut reader = Reader::new(bytes);
-    while let Some((field, value)) = reader.next_field().unwrap() {
-        if let (true, Field::Varint(value)) = (field == wanted, value) {
-            return Some(value);
-        }
-    }
-    None
+    numbers(bytes, wanted).first().copied()
 }
 
 #[test]

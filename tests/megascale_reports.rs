@@ -5,13 +5,14 @@
 
 mod asked;
 mod common;
+mod fields;
 #[allow(dead_code, reason = "a test file takes what it needs")]
 mod proto;
 
 use asked::Asked;
 use common::Folder;
+use fields::{messages, numbers};
 use proto::{Event, Space};
-use xprof_rs::wire::{Reader, Value};
 
 /// Status, body and reason of an answer about a run with one host.
 fn ask(space: &Space, query: &[(&str, &str)]) -> (u16, Vec<u8>, String) {
@@ -24,41 +25,6 @@ fn ask(space: &Space, query: &[(&str, &str)]) -> (u16, Vec<u8>, String) {
     (status, body, reason)
 }
 
-/// One field of a message; texts as they are.
-#[derive(Debug, Clone, PartialEq)]
-enum Field {
-    Number(u64),
-    Bytes(Vec<u8>),
-}
-
-fn fields(bytes: &[u8]) -> Vec<(u32, Field)> {
-    let mut reader = Reader::new(bytes);
-    let mut all = Vec::new();
-    while let Some((number, value)) = reader.next_field().expect("a message") {
-        all.push((
-            number,
-            match value {
-                Value::Varint(value) | Value::Fixed64(value) => Field::Number(value),
-                Value::Bytes(bytes, _) => Field::Bytes(bytes.to_vec()),
-                _ => continue,
-            },
-        ));
-    }
-    all
-}
-
-fn messages(bytes: &[u8], number: u32) -> Vec<Vec<u8>> {
-    let all = fields(bytes).into_iter().filter(|field| field.0 == number);
-    all.filter_map(|(_, field)| if let Field::Bytes(bytes) = field { Some(bytes) } else { None })
-        .collect()
-}
-
-fn numbers(bytes: &[u8], number: u32) -> Vec<u64> {
-    let all = fields(bytes).into_iter().filter(|field| field.0 == number);
-    all.filter_map(|(_, field)| if let Field::Number(value) = field { Some(value) } else { None })
-        .collect()
-}
-
 /// The Perfetto trace of a profile, a line for each packet: a track's name, or time, type, name (of
 /// a begin), value (of a counter) and flows of an event.
 fn trace(space: &Space) -> Vec<String> {
@@ -68,21 +34,21 @@ fn trace(space: &Space) -> Vec<String> {
     let mut names = std::collections::HashMap::new();
     let mut lines = Vec::new();
     for packet in messages(&body, 1) {
-        for entry in messages(&packet, 12).iter().flat_map(|interned| messages(interned, 2)) {
-            names.insert(numbers(&entry, 1)[0], messages(&entry, 2)[0].clone());
+        for entry in messages(packet, 12).iter().flat_map(|interned| messages(interned, 2)) {
+            names.insert(numbers(entry, 1)[0], messages(entry, 2)[0]);
         }
-        for track in messages(&packet, 60) {
-            lines.push(String::from_utf8(messages(&track, 2)[0].clone()).expect("text"));
+        for track in messages(packet, 60) {
+            lines.push(String::from_utf8(messages(track, 2)[0].to_vec()).expect("text"));
         }
-        for event in messages(&packet, 11) {
-            let time = numbers(&packet, 8)[0] as i64;
-            let kind = ["", "begin", "end", "instant", "count"][numbers(&event, 9)[0] as usize];
-            let name = |id| String::from_utf8_lossy(&names[id]).into_owned();
+        for event in messages(packet, 11) {
+            let time = numbers(packet, 8)[0] as i64;
+            let kind = ["", "begin", "end", "instant", "count"][numbers(event, 9)[0] as usize];
+            let name = |id| String::from_utf8_lossy(names[id]).into_owned();
             let mut parts = vec![format!("  {time} {kind}")];
-            parts.extend(numbers(&event, 10).iter().map(name));
-            parts.extend(numbers(&event, 30).iter().map(|&value| (value as i64).to_string()));
-            parts.extend(numbers(&event, 44).iter().map(|&bits| f64::from_bits(bits).to_string()));
-            parts.extend(numbers(&event, 47).iter().map(|flow| format!("flow {flow}")));
+            parts.extend(numbers(event, 10).iter().map(name));
+            parts.extend(numbers(event, 30).iter().map(|&value| (value as i64).to_string()));
+            parts.extend(numbers(event, 44).iter().map(|&bits| f64::from_bits(bits).to_string()));
+            parts.extend(numbers(event, 47).iter().map(|flow| format!("flow {flow}")));
             lines.push(parts.join(" "));
         }
     }

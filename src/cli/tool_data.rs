@@ -15,8 +15,8 @@ use crate::tools::{self, Answer, Profiles, Request, ToolError};
 use crate::xplane::schema::{DEVICE_PLANE_PREFIX, TPU_PLANE_PREFIX};
 use crate::xplane::{Space, Wanted};
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// A session and its profiles.
 #[derive(Debug)]
@@ -24,7 +24,8 @@ pub struct ToolData {
     /// The session as the call names it.
     pub name: String,
     session: Session,
-    profiles: Arc<Profiles>,
+    /// Never freed: the process ends with its command, and to free what was read only takes time.
+    profiles: ManuallyDrop<Profiles>,
     /// Reasons that are collected instead of going to stderr.
     reasons: Option<RefCell<Vec<String>>>,
 }
@@ -47,10 +48,7 @@ pub fn is_beside_a_tpu(_: &[u8], names: &[&[u8]]) -> bool {
 impl ToolData {
     /// The session that a call's `session_id` names.
     pub fn open(call: &Call) -> Result<Self, Raised> {
-        let data = Self::of_session(call, &call.get("session_id"))?;
-        // The process ends with its command: to free what was read would only take time.
-        std::mem::forget(Arc::clone(&data.profiles));
-        Ok(data)
+        Self::of_session(call, &call.get("session_id"))
     }
 
     /// The session that an id names.
@@ -65,7 +63,7 @@ impl ToolData {
 
     /// The same session, of whose profiles only some planes are read.
     pub fn only_planes(self, wanted: Wanted) -> Self {
-        Self { profiles: Profiles::of_planes(wanted).into(), ..self }
+        Self { profiles: ManuallyDrop::new(Profiles::of_planes(wanted)), ..self }
     }
 
     /// The session of a call, for an answer about what devices did: without a device such answers do
@@ -110,7 +108,7 @@ impl ToolData {
 
     /// A session of files.
     pub fn of_files(name: &str, session: Session) -> Self {
-        Self { name: name.to_owned(), session, profiles: Arc::default(), reasons: None }
+        Self { name: name.to_owned(), session, profiles: ManuallyDrop::default(), reasons: None }
     }
 
     /// Whether the session's list of tools has a tool.

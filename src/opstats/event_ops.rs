@@ -77,9 +77,15 @@ impl Place {
 struct Sums {
     occurrences: u32,
     is_custom_call: bool,
-    /// Whether it has begun, and an event that says no more than times adds only times.
-    is_plain: bool,
     times: Times,
+}
+
+impl Sums {
+    /// Whether the op has begun, and an event that says no more than times adds only times.
+    #[inline]
+    fn add_only_times(&self) -> bool {
+        self.occurrences != 0 && !self.is_custom_call
+    }
 }
 
 impl Sums {
@@ -169,7 +175,7 @@ impl EventOpsBuilder {
             _ => self.look_up(event.metadata, table),
         };
         match self.sums.get_mut(place.op as usize) {
-            Some(sums) if sums.is_plain && event.numbers().is_none() => {
+            Some(sums) if sums.add_only_times() && event.numbers().is_none() => {
                 sums.times.add(Times::of(event, children_ps, table.core_type()));
                 sums.occurrences = sums.occurrences.wrapping_add(1);
             }
@@ -235,9 +241,7 @@ impl EventOpsBuilder {
         let Some((described, _)) = table.get(event.metadata) else { return };
         let op = &mut self.ops[place.op as usize];
         op.metadata = event.metadata;
-        let sums = &mut self.sums[place.op as usize];
-        sums.is_custom_call = &*described.op.category == CUSTOM_CALL;
-        sums.is_plain = !sums.is_custom_call;
+        self.sums[place.op as usize].is_custom_call = &*described.op.category == CUSTOM_CALL;
         let Some(numbers) = event.numbers() else { return };
         let mut special = described.whole_op();
         special.dma_stall_ps = numbers.dma_stall_ps;

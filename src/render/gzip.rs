@@ -27,11 +27,11 @@ const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 const LAST_BLOCK: [u8; 2] = [3, 0];
 
 /// The level of what is small: that of zlib-rs is smaller than its 9, and than that of zlib.
-pub const SMALL: u32 = 8;
+pub const SMALL_LEVEL: u32 = 8;
 
 /// A part of a text as raw deflate, up to a byte boundary.
 #[derive(Debug)]
-pub struct Deflated {
+pub(super) struct Deflated {
     packed: Arc<Shared>,
     crc: Crc,
 }
@@ -49,7 +49,7 @@ enum Packed<'a> {
 }
 
 /// Compresses a rope at a level from 1 (fast) to 9 (small). What it shares with other ropes is taken
-/// as it was compressed before; at the level [`SMALL`] it is compressed for all of them if need be.
+/// as it was compressed before; at the level [`SMALL_LEVEL`] it is compressed for all of them if need be.
 pub fn gzip(rope: &Rope, level: u32) -> Rope {
     let slices: Vec<&[u8]> = rope.iter().collect();
     let parts = parts(rope, level);
@@ -86,8 +86,10 @@ pub fn gzip(rope: &Rope, level: u32) -> Rope {
 /// A piece for all answers that have it.
 pub(super) fn deflate_shared(bytes: &[u8]) -> Deflated {
     let blocks: Vec<Range<usize>> = cut(0..bytes.len(), block_bytes(bytes.len())).collect();
-    let blocks: Vec<(Vec<u8>, Crc)> =
-        blocks.into_par_iter().map(|places| deflate(&[bytes], places, SMALL, false)).collect();
+    let blocks: Vec<(Vec<u8>, Crc)> = blocks
+        .into_par_iter()
+        .map(|places| deflate(&[bytes], places, SMALL_LEVEL, false))
+        .collect();
     let mut packed = Vec::new();
     let mut crc = Crc::new();
     for (block, of_block) in &blocks {
@@ -103,7 +105,7 @@ fn parts(rope: &Rope, level: u32) -> Vec<Part<'_>> {
     let (mut start, mut end) = (0, 0);
     for piece in rope.pieces() {
         let deflated = match piece {
-            Piece::Shared(shared) if level == SMALL => Some(shared.deflated()),
+            Piece::Shared(shared) if level == SMALL_LEVEL => Some(shared.deflated()),
             Piece::Shared(shared) => shared.known_deflated(),
             Piece::Own(_) => None,
         };
@@ -239,13 +241,13 @@ mod tests {
             rope.push_shared(Arc::clone(&shared));
             rope.push(text(after));
             // At level 2 before it is known compressed and after that.
-            for level in [2, SMALL, 2] {
+            for level in [2, SMALL_LEVEL, 2] {
                 let packed = gzip(&rope, level);
                 let mut out = Vec::new();
                 flate2::read::GzDecoder::new(&*packed.whole()).read_to_end(&mut out).unwrap();
                 assert!(out == *rope.whole(), "{before}, {after} at level {level}");
             }
-            let packed = gzip(&rope, SMALL);
+            let packed = gzip(&rope, SMALL_LEVEL);
             assert!(packed.own_len() < packed.len() / 2 || before + after > 1000);
         }
     }

@@ -40,7 +40,7 @@ impl Shared {
     }
 
     /// The piece as gzip has it in every answer; made now if no answer needed it before.
-    pub fn deflated(&self) -> &Deflated {
+    pub(super) fn deflated(&self) -> &Deflated {
         self.deflated.get_or_init(|| gzip::deflate_shared(&self.bytes))
     }
 

@@ -202,7 +202,7 @@ impl Encoded {
 
 fn gzip(text: &Rope) -> Rope {
     let level = match text.own_len() {
-        ..LARGE => gzip::SMALL,
+        ..LARGE => gzip::SMALL_LEVEL,
         LARGE..HUGE => 2,
         HUGE.. => 1,
     };

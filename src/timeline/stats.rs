@@ -80,7 +80,7 @@ impl<'a> PlaneView<'a> {
 
     /// Type of a stat by its metadata id.
     #[inline]
-    fn stat_type(self, id: i64) -> Option<StatType> {
+    pub(super) fn stat_type(self, id: i64) -> Option<StatType> {
         match self.file.stat_metadata().get(id) {
             Some(entry) if self.data.relabeled.is_none() => entry.stat_type(),
             _ => self.stat_name_and_type(id).1,
@@ -89,7 +89,7 @@ impl<'a> PlaneView<'a> {
 
     /// Name and type of a stat by its metadata id.
     #[inline]
-    pub(super) fn stat_name_and_type(self, id: i64) -> (&'a str, Option<StatType>) {
+    fn stat_name_and_type(self, id: i64) -> (&'a str, Option<StatType>) {
         if self.data.relabeled.as_ref().is_some_and(|new| new.hlo_stat == Some(id)) {
             return (StatType::HloProto.name(), Some(StatType::HloProto));
         }

@@ -48,7 +48,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         stats: &stats,
     };
     let body = join([ops.table(false), ops.table(true)]);
-    Ok(Answer { body: body.into(), content_type: "application/json", reason: None })
+    Ok(Answer::json(body, None))
 }
 
 /// What both tables show.

@@ -51,7 +51,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     for op in sorted_ops(db, usize::MAX) {
         rows.add(op, &mut standing, all_us, "", 0);
     }
-    Ok(Answer { body: rows.table.finish().into(), content_type: "application/json", reason: None })
+    Ok(Answer::json(rows.table.finish(), None))
 }
 
 /// How deep ops inside ops are shown; deeper ones come from no compiler.

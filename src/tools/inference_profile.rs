@@ -34,7 +34,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     }
     let has_requests = models.iter().any(|model| !model.requests.is_empty());
     let reason = (!has_requests).then(|| NO_REQUESTS.to_owned());
-    Ok(Answer { body: join(tables).into(), content_type: "application/json", reason })
+    Ok(Answer::json(join(tables), reason))
 }
 
 fn models_table(models: &[&ModelStats], has_batching: bool) -> DataTable {

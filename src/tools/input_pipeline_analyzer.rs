@@ -20,11 +20,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         recommendation_table(),
         diagnostics_table(&diagnostics),
     ]);
-    Ok(Answer {
-        body: body.into(),
-        content_type: "application/json",
-        reason: no_steps_reason(&stats),
-    })
+    Ok(Answer::json(body, no_steps_reason(&stats)))
 }
 
 /// The core that waits longest for input, step by step; empty but on TPUs.

@@ -34,7 +34,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         write_row(&mut table, index + 1, report);
     }
     let reason = stats.kernel_reports.is_empty().then(|| NO_KERNELS.to_owned());
-    Ok(Answer { body: table.finish().into(), content_type: "application/json", reason })
+    Ok(Answer::json(table.finish(), reason))
 }
 
 fn write_row(table: &mut DataTable, rank: usize, report: &KernelReport) {

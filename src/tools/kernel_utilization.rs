@@ -11,8 +11,8 @@ use crate::xplane::Space;
 pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let file = request.only_host("Kernel utilization")?;
     let space = request.profiles.space(file)?;
-    let body = of_space(&space, |name| request.param(name).map(str::to_owned)).into_bytes();
-    Ok(Answer { body: body.into(), content_type: "application/json", reason: None })
+    let body = of_space(&space, |name| request.param(name).map(str::to_owned));
+    Ok(Answer::json(body, None))
 }
 
 /// The answer for a profile that is in no session.

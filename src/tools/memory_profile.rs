@@ -30,11 +30,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         Some(profile) if profile.allocators.is_empty() => (write(&profile), Some(NO_EVENTS)),
         Some(profile) => (write(&profile), None),
     };
-    Ok(Answer {
-        body: body.into(),
-        content_type: "application/json",
-        reason: reason.map(str::to_owned),
-    })
+    Ok(Answer::json(body, reason.map(str::to_owned)))
 }
 
 fn write(profile: &MemoryProfile<'_>) -> Vec<u8> {

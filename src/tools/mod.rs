@@ -48,6 +48,13 @@ pub struct Answer {
     pub reason: Option<String>,
 }
 
+impl Answer {
+    /// JSON, as most tools answer.
+    fn json(body: impl Into<Rope>, reason: Option<String>) -> Self {
+        Self { body: body.into(), content_type: "application/json", reason }
+    }
+}
+
 /// Why a tool has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolError {

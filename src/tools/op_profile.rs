@@ -25,11 +25,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let parts = Parts::FUSION_CHILDREN | Parts::PROGRAMS;
     let stats = request.profiles.session_op_stats(request.session, parts)?;
     let reason = stats.device_op_metrics_db.metrics.is_empty().then(|| NO_OPS.to_owned());
-    Ok(Answer {
-        body: write_profile(&stats, grouping).into(),
-        content_type: "application/json",
-        reason,
-    })
+    Ok(Answer::json(write_profile(&stats, grouping), reason))
 }
 
 fn write_profile(stats: &OpStats, grouping: Grouping) -> Vec<u8> {

@@ -47,11 +47,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     body.extend_from_slice(b" {},");
     body.append(&mut diagnostics_table(&diagnostics(&stats)).finish());
     body.push(b']');
-    Ok(Answer {
-        body: body.into(),
-        content_type: "application/json",
-        reason: no_steps_reason(&stats),
-    })
+    Ok(Answer::json(body, no_steps_reason(&stats)))
 }
 
 fn percent(value: f64) -> String {

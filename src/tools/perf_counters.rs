@@ -37,7 +37,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         }
     }
     let reason = is_empty.then(|| NO_COUNTERS.to_owned());
-    Ok(Answer { body: table.finish().into(), content_type: "application/json", reason })
+    Ok(Answer::json(table.finish(), reason))
 }
 
 /// The names and ids of a chip's counters (XProf's `get_all_counters`); an error in its words.

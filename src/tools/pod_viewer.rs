@@ -10,11 +10,7 @@ use crate::render::protobuf_json::{Defaults, Writer};
 pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let stats = request.profiles.session_op_stats(request.session, Parts::STEPS)?;
     let body = write(&stats);
-    Ok(Answer {
-        body: body.into(),
-        content_type: "application/json",
-        reason: no_steps_reason(&stats),
-    })
+    Ok(Answer::json(body, no_steps_reason(&stats)))
 }
 
 fn write(stats: &OpStats) -> Vec<u8> {

@@ -133,7 +133,7 @@ fn answer_of(
     }
     table.add_properties();
     let body = join([table.table, diagnostics_table(&diagnostics)]);
-    Answer { body: body.into(), content_type: "application/json", reason: None }
+    Answer::json(body, None)
 }
 
 /// What the device can do: GFLOP/s and GiB/s.

@@ -43,7 +43,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         json.string("ruleName", "BarrierCoresRule");
         json.string("suggestionText", text);
     });
-    Ok(Answer { body: json.finish().into(), content_type: "application/json", reason: None })
+    Ok(Answer::json(json.finish(), None))
 }
 
 /// The mean of shares in percent; 0 without any.

@@ -39,5 +39,5 @@ pub fn answer_legacy(request: &Request<'_>) -> Result<Answer, ToolError> {
         return Ok(Answer { body: body.into(), content_type: PROTOBUF, reason: None });
     }
     let timeline = request.profiles.timeline(file)?;
-    Ok(Answer { body: legacy::write_json(&timeline).into(), content_type: JSON, reason: None })
+    Ok(Answer::json(legacy::write_json(&timeline), None))
 }

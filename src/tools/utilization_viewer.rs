@@ -36,7 +36,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
         }
     }
     let reason = is_empty.then(|| NO_COUNTERS.to_owned());
-    Ok(Answer { body: table.finish().into(), content_type: "application/json", reason })
+    Ok(Answer::json(table.finish(), reason))
 }
 
 fn rows<'a>(samples: &Samples<'a>, line: Line<'a>) -> Option<DataTable> {

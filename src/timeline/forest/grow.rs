@@ -144,7 +144,7 @@ impl<'a> PlaneFacts<'a> {
         let correlation_id = plane.stat_id(StatType::CorrelationId);
         let contexts = CONTEXT_STATS.into_iter().flat_map(|stat| plane.stat_ids(stat));
         let context_ids: Vec<i64> = contexts.chain(correlation_id).collect();
-        let context_types = context_ids.iter().map(|&id| plane.stat_name_and_type(id).1).collect();
+        let context_types = context_ids.iter().map(|&id| plane.stat_type(id)).collect();
         Self {
             plane,
             pid: plane.stat(StatType::ProcessId).map(|stat| stat.int_value() as i32),

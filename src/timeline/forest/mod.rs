@@ -153,9 +153,26 @@ impl<'a> Forest<'a> {
 
 /// The entries of one node in a list sorted by node.
 fn range_of(list: &[(NodeId, u32)], node: NodeId) -> &[(NodeId, u32)] {
-    let start = list.partition_point(|&(at, _)| at < node);
-    let length = list[start..].iter().take_while(|&&(at, _)| at == node).count();
-    &list[start..start + length]
+    EntriesInOrder::from(list, node).of(node)
+}
+
+/// The entries of nodes in such a list, for who asks for one node after the other.
+struct EntriesInOrder<'a>(&'a [(NodeId, u32)]);
+
+impl<'a> EntriesInOrder<'a> {
+    /// Those of a node and of all after it.
+    fn from(list: &'a [(NodeId, u32)], node: NodeId) -> Self {
+        Self(&list[list.partition_point(|&(at, _)| at < node)..])
+    }
+
+    /// Those of the next node.
+    fn of(&mut self, node: NodeId) -> &'a [(NodeId, u32)] {
+        let skipped = self.0.iter().take_while(|&&(at, _)| at < node).count();
+        let rest = &self.0[skipped..];
+        let (found, rest) = rest.split_at(rest.iter().take_while(|&&(at, _)| at == node).count());
+        self.0 = rest;
+        found
+    }
 }
 
 impl Timeline {

@@ -1,10 +1,9 @@
 //! From a root to all that it leads to (`PropagateGroupId`).
 
-use super::{Forest, Grouped, NodeId, range_of};
+use super::{EntriesInOrder, Forest, Grouped, NodeId, range_of};
 use crate::timeline::GroupMetadataMap;
 use foldhash::fast::FixedState;
 use std::collections::{BTreeSet, HashMap};
-use std::iter::Peekable;
 
 /// A set of nodes.
 pub(super) struct NodeSet(Vec<u64>);
@@ -67,15 +66,14 @@ impl Forest<'_> {
         pending: &mut Vec<NodeId>,
     ) {
         let line = &self.lines[line];
-        let mut links = self.links_from(line.base + start as NodeId);
+        let mut links = EntriesInOrder::from(&self.links_down, line.base + start as NodeId);
         let mut place = start;
         while place < end {
             let node = line.base + place as NodeId;
             // Asynchronous events in the run are not nested in it.
             let is_part = place == start || line.parent[place] != super::NONE;
             if is_part && below.insert(node) {
-                while links.next_if(|&(parent, _)| parent < node).is_some() {}
-                while let Some((_, link)) = links.next_if(|&(parent, _)| parent == node) {
+                for &(_, link) in links.of(node) {
                     pending.extend(&self.links[link as usize].children);
                 }
                 place += 1;
@@ -85,12 +83,6 @@ impl Forest<'_> {
                 place += 1;
             }
         }
-    }
-
-    /// The links of a node and of all after it.
-    fn links_from(&self, node: NodeId) -> Peekable<impl Iterator<Item = (NodeId, u32)>> {
-        let first = self.links_down.partition_point(|&(parent, _)| parent < node);
-        self.links_down[first..].iter().copied().peekable()
     }
 
     fn links_below(&self, node: NodeId, mut visit: impl FnMut(NodeId)) {
@@ -134,8 +126,7 @@ impl Forest<'_> {
             line.groups = vec![0; line.node_count()];
         }
         let end = line.end[start] as usize;
-        let first_link = self.links_down.partition_point(|&(parent, _)| parent < node);
-        let mut links = self.links_down[first_link..].iter().copied().peekable();
+        let mut links = EntriesInOrder::from(&self.links_down, node);
         let mut crossed: Vec<u32> = Vec::new();
         let mut place = start;
         while place < end {
@@ -147,10 +138,7 @@ impl Forest<'_> {
             } else {
                 line.groups[place] = group + 1;
                 let node = line.base + place as NodeId;
-                while links.next_if(|&(parent, _)| parent < node).is_some() {}
-                while let Some((_, link)) = links.next_if(|&(parent, _)| parent == node) {
-                    crossed.push(link);
-                }
+                crossed.extend(links.of(node).iter().map(|&(_, link)| link));
                 place += 1;
             }
         }

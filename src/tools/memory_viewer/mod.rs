@@ -46,7 +46,7 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
     let is_empty = buffers.allocations(color).next().is_none();
     let reason = is_empty.then(|| NO_BUFFERS.to_owned());
     let reason = reason.or_else(|| missing(&usage));
-    Ok(Answer { body: body.into(), content_type: "application/json", reason })
+    Ok(Answer::json(body, reason))
 }
 
 /// What the answer lacks because the module refers to it without having it.
