@@ -72,9 +72,11 @@ impl JointNesting {
         }
         let place = place.filter(|_| self.apart.is_none());
         if place.is_some() {
-            let around = self.open.iter_mut().rev().find_map(|open| open.step.as_mut());
-            if let Some((_, children_ps)) = around {
-                *children_ps = children_ps.wrapping_add(span.duration_ps);
+            for around in self.open.iter_mut().rev() {
+                if let Some((_, children_ps)) = &mut around.step {
+                    *children_ps = children_ps.wrapping_add(span.duration_ps);
+                    break;
+                }
             }
         }
         let is_leaf = next.is_some_and(|next| {

@@ -4,7 +4,7 @@ use super::model::AllReduceInfo;
 use crate::timeline::timespan::Timespan;
 use crate::timeline::{AddedGroups, EventView, LineMetadata, LineView, PlaneView};
 use crate::xplane::schema::StatType;
-use crate::xplane::{Line, LineStats, NumberStat, Times};
+use crate::xplane::{Line, LineStats, NumberStat, StatHead, Times, UintPair};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -57,10 +57,9 @@ pub(super) struct EventNumbers {
     pub flops_v2: f64,
     pub model_flops: u64,
     pub model_flops_v2: f64,
-    all_reduce: Option<u64>,
     all_reduce_id: Option<u64>,
-    /// The collective that the event is; its bytes are 0, for its metadata says them.
-    pub collective: Option<AllReduceInfo>,
+    /// The all-reduce that the event is.
+    pub all_reduce: Option<AllReduceInfo>,
 }
 
 impl EventNumbers {
@@ -71,7 +70,6 @@ impl EventNumbers {
             Role::TimeScale => _ = self.time_scale.get_or_insert(number.double()),
             Role::OffloadCore => _ = self.offload_core.get_or_insert(number.uint()),
             Role::OffloadStart => _ = self.offload_start.get_or_insert(number.int()),
-            Role::AllReduce => _ = self.all_reduce.get_or_insert(int_or_uint),
             Role::AllReduceId => _ = self.all_reduce_id.get_or_insert(int_or_uint),
             Role::MinDuration => self.min_duration_ps = Some(number.int()),
             Role::DmaStall => self.dma_stall_ps = number.int() as u64,
@@ -108,7 +106,6 @@ enum Role {
     BytesAccessed,
     Flops,
     ModelFlops,
-    AllReduce,
     AllReduceId,
 }
 
@@ -131,8 +128,7 @@ impl OpEventReader {
             (StatType::TimeScaleMultiplier, Role::TimeScale),
             (StatType::OffloadCoreId, Role::OffloadCore),
             (StatType::TcOffloadStartId, Role::OffloadStart),
-            (StatType::AllReduceUniqueId, Role::AllReduce),
-            (StatType::AllReduceId, Role::AllReduceId),
+            (StatType::AllReduceUniqueId, Role::AllReduceId),
         ];
         let all = [
             (StatType::MinDurationPs, Role::MinDuration),
@@ -204,21 +200,27 @@ impl OpEventReader {
         };
         let mut stats = plain.file.number_stats();
         let mut group_of = plain.groups.in_order();
-        let read = |place: usize| {
-            let (group_id, metadata) = (group_of(place as u32), plain.metadata.at(place));
-            let duration_ps = plain.times.duration_ps.get(place) as u64;
+        events.reserve(places.len());
+        for (place, (offset_ps, duration_ps)) in places.clone().zip(plain.times.in_order(places)) {
+            let group_id = group_of(place as u32);
             let position = stats.position(place);
             // Mostly an event says when it was on the device, and no more.
-            if let Some(ids) = plain.device_times
-                && let Some([begin_ps, device_duration_ps]) = stats.uint_pair(position, ids)
-            {
-                let span = Timespan { begin_ps, duration_ps: device_duration_ps };
-                return OpEvent { span, duration_ps, group_id, metadata, numbers: None };
-            }
-            let decoding = Decoding { group_id, ..Decoding::default() };
-            plain.read(place, &stats, position, decoding)
-        };
-        events.extend(places.map(read));
+            let device_times = plain.device_times.and_then(|pair| stats.uint_pair(position, pair));
+            events.push(match device_times {
+                Some([begin_ps, device_duration_ps]) => OpEvent {
+                    span: Timespan { begin_ps, duration_ps: device_duration_ps },
+                    duration_ps: duration_ps as u64,
+                    group_id,
+                    metadata: plain.metadata.at(place),
+                    numbers: None,
+                },
+                None => {
+                    let span = Timespan::on_line(plain.timestamp_ns, offset_ps, duration_ps);
+                    let decoding = Decoding { group_id, ..Decoding::default() };
+                    plain.read(place, span, &stats, position, decoding)
+                }
+            });
+        }
     }
 
     /// Reads one event.
@@ -235,14 +237,12 @@ impl OpEventReader {
     }
 }
 
-/// The ids of the stats that say when an event was on the device, where they are small.
-fn device_times(roles: &[(i64, Role)]) -> Option<[u8; 2]> {
-    let id_of = |role| {
-        let (id, _) = roles.iter().find(|(_, other)| *other == role)?;
-        u8::try_from(*id).ok().filter(|id| *id < 0x80)
-    };
-    let [offset, duration] = [id_of(Role::DeviceOffset)?, id_of(Role::DeviceDuration)?];
-    (offset != duration).then_some([offset, duration])
+/// The stats that say when an event was on the device, where their ids are small.
+fn device_times(roles: &[(i64, Role)]) -> Option<UintPair> {
+    let id_of = |role| Some(roles.iter().find(|(_, other)| *other == role)?.0);
+    let (offset, duration) = (id_of(Role::DeviceOffset)?, id_of(Role::DeviceDuration)?);
+    let are_two = offset != duration;
+    are_two.then_some([StatHead::of_uint(offset)?, StatHead::of_uint(duration)?])
 }
 
 #[inline]
@@ -259,23 +259,22 @@ struct PlainLine<'a> {
     groups: AddedGroups<'a>,
     /// The stats that count, of those that its events have.
     roles: Vec<(i64, Role)>,
-    /// Ids of the stats that say when an event was on the device.
-    device_times: Option<[u8; 2]>,
+    /// The stats that say when an event was on the device.
+    device_times: Option<UintPair>,
     are_aggregated: bool,
 }
 
 impl PlainLine<'_> {
-    /// Reads an event that is at a position of the file.
+    /// Reads an event that is at a position of the file; `own` is its time.
     #[inline(never)]
     fn read(
         &self,
         place: usize,
+        own: Timespan,
         stats: &LineStats<'_>,
         position: u64,
         mut decoding: Decoding,
     ) -> OpEvent {
-        let times = self.times;
-        let (offset_ps, duration_ps) = (times.offset_ps.at(place), times.duration_ps.get(place));
         if !self.roles.is_empty() {
             stats.each_number(position, |stat| {
                 if let Some(role) = role_of(&self.roles, stat.metadata_id) {
@@ -286,8 +285,7 @@ impl PlainLine<'_> {
         if self.are_aggregated {
             decoding.note_occurrences(self.file.event(place).occurrences());
         }
-        let span = Timespan::on_line(self.timestamp_ns, offset_ps, duration_ps);
-        decoding.finish(span, self.metadata.at(place))
+        decoding.finish(own, self.metadata.at(place))
     }
 }
 
@@ -338,13 +336,10 @@ impl Decoding {
     #[inline(never)]
     fn finish_numbers(self, own: Timespan) -> Option<Box<EventNumbers>> {
         let mut numbers = self.numbers?;
-        numbers.collective = numbers.all_reduce.map(|id| {
-            let start_time_ps = self.offset_ps.unwrap_or(own.begin_ps);
-            let end_time_ps = self
-                .device_duration_ps
-                .map_or(own.end_ps(), |duration_ps| start_time_ps.wrapping_add(duration_ps));
-            let all_reduce_id = numbers.all_reduce_id.unwrap_or_default();
-            AllReduceInfo { id, all_reduce_id, start_time_ps, end_time_ps, byte_size: 0 }
+        numbers.all_reduce = numbers.all_reduce_id.map(|id| {
+            let start_ps = self.offset_ps.unwrap_or(own.begin_ps);
+            let until_end_ps = own.end_ps().wrapping_sub(start_ps);
+            AllReduceInfo { id, duration_ps: self.device_duration_ps.unwrap_or(until_end_ps) }
         });
         Some(numbers)
     }

@@ -103,7 +103,7 @@ impl PlaneData {
         }
         line.added.append(changes.events);
         for (column_first, numbers, indexes) in columns {
-            line.mark_groups(first as usize + column_first, numbers, &indexes, false);
+            line.mark_groups(first as usize + column_first, numbers, &indexes);
         }
         for (event, index) in indexes {
             line.mark_mut(first + event).set_group(index, false);
@@ -145,15 +145,15 @@ pub(super) fn sort_line(plane: crate::xplane::Plane<'_>, line: &mut LineData) {
 
 impl LineData {
     /// Gives the events from a key on their groups: 0 for none, else one more than the place of the
-    /// group in `indexes`; `late` is for groups that come after all stats.
-    pub fn mark_groups(&mut self, first: usize, numbers: Vec<u32>, indexes: &[usize], late: bool) {
+    /// group in `indexes`.
+    pub fn mark_groups(&mut self, first: usize, numbers: Vec<u32>, indexes: &[usize]) {
         if numbers.iter().all(|&number| number == 0) {
             return;
         }
         let mark = |number: u32| {
             let mut mark = Mark::default();
             if let Some(place) = number.checked_sub(1) {
-                mark.set_group(indexes[place as usize], late);
+                mark.set_group(indexes[place as usize], false);
             }
             mark
         };
@@ -168,6 +168,22 @@ impl LineData {
             }
         }
         self.marks.shrink();
+    }
+
+    /// Gives the events groups, from how many in a row have which; the line has no marks yet, and the
+    /// groups come after all stats.
+    pub fn mark_runs(&mut self, groups: impl Iterator<Item = (usize, Option<usize>)> + Clone) {
+        if groups.clone().next().is_none() {
+            return;
+        }
+        let marks = groups.map(|(length, group)| {
+            let mut mark = Mark::default();
+            if let Some(group) = group {
+                mark.set_group(group, true);
+            }
+            (length, mark)
+        });
+        self.marks = Marks::of_runs(self.key_count(), marks);
     }
 
     /// Starts and durations of the events in their present order, where they stand in one column:

@@ -61,18 +61,23 @@ pub(super) struct Marks {
 impl Marks {
     /// The marks of all events; equal numbers stand for equal ones.
     pub fn of_numbers<T: Copy + PartialEq>(numbers: &[T], mark: impl Fn(T) -> Mark) -> Self {
-        let count = numbers.len();
-        let mut runs: Vec<(EventKey, Mark)> = Vec::new();
+        let runs = numbers.chunk_by(|a, b| a == b).map(|run| (run.len(), mark(run[0])));
+        Self::of_runs(numbers.len(), runs)
+    }
+
+    /// The marks of `count` events, from how many in a row have which.
+    pub fn of_runs(count: usize, runs: impl Iterator<Item = (usize, Mark)> + Clone) -> Self {
+        let mut marks = Self { count, ..Self::default() };
         let mut first = 0;
-        for run in numbers.chunk_by(|a, b| a == b) {
-            if runs.len() > count / 4 {
-                let each = numbers.iter().map(|&number| mark(number)).collect();
-                return Self { each, ..Self::default() };
+        for (length, mark) in runs.clone() {
+            if marks.runs.len() > count / 4 {
+                let each = runs.flat_map(|(length, mark)| std::iter::repeat_n(mark, length));
+                return Self { each: each.collect(), ..Self::default() };
             }
-            runs.push((first, mark(run[0])));
-            first += run.len() as EventKey;
+            marks.runs.push((first, mark));
+            first += length as EventKey;
         }
-        Self { each: Vec::new(), runs, count }
+        marks
     }
 
     /// Whether no event has a mark.

@@ -26,19 +26,21 @@ pub(super) fn group_plane(file: Plane<'_>, plane: &mut PlaneData, groups: &Group
     // Counters belong to no step.
     let is_other = |line: &LineView<'_>| !is_step_line(line) && line.name() != COUNTER_EVENTS_LINE;
     let others: Vec<usize> = view.lines().filter(is_other).map(LineView::index).collect();
-    let found: Vec<(usize, Vec<u32>)> =
+    let found: Vec<(usize, Vec<GroupRun>)> =
         others.into_par_iter().map(|line| (line, queue.groups_of(view.line(line)))).collect();
     let indexes: Vec<usize> = queue.groups.iter().map(|&id| plane.group_index(id)).collect();
     for (line, groups) in found {
+        let groups = groups
+            .iter()
+            .map(|&(length, group)| (length as usize, group.map(|group| indexes[group as usize])));
         if plane.lines[line].marks.is_empty() && plane.lines[line].order.is_none() {
-            plane.lines[line].mark_groups(0, groups, &indexes, true);
+            plane.lines[line].mark_runs(groups);
             continue;
         }
         let order = plane.lines[line].order.clone();
         let key = |place: usize| order.as_ref().map_or(place as u32, |order| order[place]);
-        let groups = groups.into_iter().enumerate().filter_map(|(place, group)| {
-            Some((key(place), indexes[group.checked_sub(1)? as usize]))
-        });
+        let groups = groups.flat_map(|(length, group)| std::iter::repeat_n(group, length));
+        let groups = groups.enumerate().filter_map(|(place, group)| Some((key(place), group?)));
         plane.add_groups(line, groups);
     }
 }
@@ -183,27 +185,34 @@ impl GroupQueue {
         queue
     }
 
-    /// For each event of a line, in its order, one more than the place of its group, or 0; empty
-    /// where none has one.
-    fn groups_of(&self, line: LineView<'_>) -> Vec<u32> {
-        let mut groups = Vec::with_capacity(line.event_count());
+    /// The groups of a line's events, in its order; empty where none has one.
+    fn groups_of(&self, line: LineView<'_>) -> Vec<GroupRun> {
+        let mut groups: Vec<GroupRun> = Vec::new();
+        let mut add = |length: usize, group| match groups.last_mut() {
+            Some((present, last)) if *last == group => *present += length as u32,
+            _ => groups.push((length as u32, group)),
+        };
         let mut cursor = Cursor::default();
         let (spans, mut places) = (line.spans(), 0..line.event_count());
         while let Some(place) = places.next() {
             let Some(at) = cursor.overlapping(&self.steps, spans.at(place)) else {
-                groups.push(0);
+                add(1, None);
                 continue;
             };
             let (step, group) = self.steps[at];
-            let group = group.map_or(0, |group| group + 1);
             // Mostly many events in a row are of one step.
-            let other = places.clone().find(|&place| !overlap(step, spans.at(place)));
-            places.start = other.unwrap_or(places.end);
-            groups.resize(places.start, group);
+            let others = spans.in_order(places.clone());
+            let others = others.take_while(|&span| overlap(step, span)).count();
+            add(1 + others, group);
+            places.start += others;
         }
-        if groups.iter().all(|&group| group == 0) { Vec::new() } else { groups }
+        if groups.iter().all(|(_, group)| group.is_none()) { Vec::new() } else { groups }
     }
 }
+
+/// How many events in a row belong to a group, or to none; the group is its place in
+/// [`GroupQueue::groups`].
+type GroupRun = (u32, Option<u32>);
 
 /// Where the search for the next step goes on.
 #[derive(Default)]

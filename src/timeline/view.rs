@@ -5,7 +5,7 @@ use super::model::{EventKey, LineData, MetadataIndex, NO_METADATA, PlaneData};
 use super::stats::{EventStats, MetadataStats, PlaneStats, StatView};
 use super::timespan::Timespan;
 use crate::xplane::schema::{EventType, StatType, is_derived_line_id};
-use crate::xplane::{Event, Line, Plane, Times};
+use crate::xplane::{Event, Line, Plane, Times, TimesInOrder};
 use std::ops::Range;
 
 /// A plane with what was added to it.
@@ -371,7 +371,7 @@ pub struct LineSpans<'a> {
     timestamp_ps: i64,
 }
 
-impl LineSpans<'_> {
+impl<'a> LineSpans<'a> {
     /// When the event at a place takes place; negative times are huge, as in XProf.
     #[allow(clippy::inline_always, reason = "asked for every event of a profile")]
     #[inline(always)]
@@ -385,9 +385,38 @@ impl LineSpans<'_> {
         }
     }
 
+    /// The same for the places of a range in their order.
+    pub fn in_order(&self, range: Range<usize>) -> SpansInOrder<'a> {
+        let times = self.times.map(|times| times.in_order(range.clone()));
+        SpansInOrder { spans: *self, times, range }
+    }
+
     #[cold]
     fn of_event(&self, place: usize) -> Timespan {
         self.line.event(place).timespan()
+    }
+}
+
+/// Iterates over when the events of a line take place.
+#[derive(Debug, Clone)]
+pub struct SpansInOrder<'a> {
+    spans: LineSpans<'a>,
+    times: Option<TimesInOrder<'a>>,
+    range: Range<usize>,
+}
+
+impl Iterator for SpansInOrder<'_> {
+    type Item = Timespan;
+
+    #[allow(clippy::inline_always, reason = "asked for every event of a profile")]
+    #[inline(always)]
+    fn next(&mut self) -> Option<Timespan> {
+        let Some(times) = &mut self.times else {
+            return self.range.next().map(|place| self.spans.of_event(place));
+        };
+        let (offset_ps, duration_ps) = times.next()?;
+        let begin_ps = self.spans.timestamp_ps.wrapping_add(offset_ps) as u64;
+        Some(Timespan { begin_ps, duration_ps: duration_ps as u64 })
     }
 }
 

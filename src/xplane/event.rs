@@ -3,7 +3,7 @@
 use super::columns::NO_METADATA;
 use super::index::{Line, Space, Span, text};
 use super::positions::PositionsInOrder;
-use super::usual;
+use super::usual::{self, UintPair};
 use crate::wire::{Reader, Value};
 
 /// One event (`XEvent`). Its numbers are in the columns of the line; the stats are decoded when they
@@ -376,7 +376,8 @@ impl<'a> LineStats<'a> {
     }
 
     /// Where an event is, for the other methods.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "run for every event of a profile")]
+    #[inline(always)]
     pub fn position(&mut self, event: usize) -> u64 {
         self.positions.next_of(event)
     }
@@ -387,12 +388,12 @@ impl<'a> LineStats<'a> {
         may_have_stats(self.file, position)
     }
 
-    /// The numbers of an event that has two stats and nothing behind them: `uint64_value`s with these
-    /// metadata ids, below 128, in this order; `None` for others, and for many that are written in
-    /// other ways.
-    #[inline]
-    pub fn uint_pair(&self, position: u64, ids: [u8; 2]) -> Option<[u64; 2]> {
-        usual::Message::at_short(self.file, position)?.uint_pair(ids)
+    /// The numbers of an event that has these two stats and nothing behind them; `None` for others, and
+    /// for many that are written in other ways.
+    #[allow(clippy::inline_always, reason = "run for every event of a profile")]
+    #[inline(always)]
+    pub fn uint_pair(&self, position: u64, pair: UintPair) -> Option<[u64; 2]> {
+        usual::Message::at_short(self.file, position)?.uint_pair(pair)
     }
 
     /// Visits the stats of an event in the order of the file, as numbers; texts are not looked at.

@@ -15,10 +15,11 @@ mod positions;
 pub mod schema;
 mod usual;
 
-pub use columns::{Durations, NO_METADATA, Times};
+pub use columns::{Durations, NO_METADATA, Times, TimesInOrder};
 pub use event::{Event, LineStats, NumberStat, NumberStats, Stat, StatValue, Stats};
 pub use index::{Line, Plane, Space, Span};
 pub use merge::merge;
 pub use metadata::{EventMetadata, EventMetadataTable, StatMetadata, StatMetadataTable};
 pub use offsets::Offsets;
 pub use parse::{ParseError, Wanted};
+pub use usual::{StatHead, UintPair};

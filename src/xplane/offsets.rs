@@ -92,6 +92,16 @@ impl Offsets {
         (index < self.len()).then(|| self.at(index))
     }
 
+    /// Where events of the block of an event are near its base: that base, and their distances from the
+    /// event on, up to `end`.
+    pub(super) fn near(&self, index: usize, end: usize) -> Option<(i64, &[u32])> {
+        let end = end.min((index / BLOCK + 1) * BLOCK);
+        match self.blocks.get(index / BLOCK)?.kind() {
+            Kind::First(base) => Some((base, self.distances.get(index..end)?)),
+            Kind::Whole(_) => None,
+        }
+    }
+
     /// All starts.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = i64> + use<'_> {
         (0..self.len()).map(|index| self.at(index))
@@ -164,8 +174,12 @@ impl Offsets {
 
     /// Takes over what a run of `count` events from `first` on keeps whole.
     pub(super) fn adopt(&mut self, first: usize, count: usize, whole: Vec<Whole>) {
+        if self.whole.is_empty() {
+            self.whole = whole;
+            return;
+        }
         let places = self.whole.len() as u32;
-        if places > 0 && !whole.is_empty() {
+        if !whole.is_empty() {
             for base in &mut self.blocks[first / BLOCK..(first + count).div_ceil(BLOCK)] {
                 if let Kind::Whole(place) = base.kind() {
                     *base = Base::whole(places + place);

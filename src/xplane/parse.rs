@@ -357,14 +357,14 @@ fn read_events(
         for (at, metadata) in metadata.iter_mut().enumerate() {
             let position = positions.next_of(first + at);
             let usual = usual::Message::at_short(file, position);
-            let numbers = match usual.and_then(|event| run.read_usual(event)) {
+            let known = usual.and_then(|event| event.expected_numbers(&run.shapes));
+            let [metadata_id, offset_ps, duration_ps] = match known {
                 Some(numbers) => numbers,
                 None => read_other_event(line, file, (position - line.base) as usize, &mut run)?,
             };
-            *metadata = u32::try_from(numbers.metadata_id).unwrap_or(UNUSUAL_ID);
-            offsets.fill(at, numbers.offset_ps);
-            durations.fill(at, numbers.duration_ps);
-            run.are_aggregated |= numbers.occurrences.is_some();
+            *metadata = u32::try_from(metadata_id).unwrap_or(UNUSUAL_ID);
+            offsets.fill(at, offset_ps as i64);
+            durations.fill(at, duration_ps as i64);
         }
         run.whole = offsets.into_whole();
         run.long = durations.into_long();
@@ -378,9 +378,9 @@ fn read_events(
         let (run, first) = (run?, index * EVENTS_PER_TASK);
         offset_ps.adopt(first, EVENTS_PER_TASK.min(count - first), run.whole);
         duration_ps.adopt(first, run.long);
-        stat_ids.extend(run.stat_ids);
+        stat_ids.extend(run.stats.ids);
         are_aggregated |= run.are_aggregated;
-        have_texts |= run.have_texts;
+        have_texts |= run.stats.have_texts;
     }
     let times = Times { offset_ps: offset_ps.into(), duration_ps: duration_ps.into() };
     let events = EventColumns { positions, metadata, times, are_aggregated };
@@ -407,17 +407,24 @@ fn index_event_metadata(bytes: &[u8], events: &mut EventColumns, table: &EventMe
 /// Number of a run of events, and its part of each column.
 type Columns<'a> = (usize, ((&'a mut [u32], OffsetsRun<'a>), DurationsRun<'a>));
 
-/// How many metadata ids of stats are remembered while a run of events is read.
-const RECENT: usize = 64;
-
 /// What was found in a run of events.
+#[derive(Default)]
 struct Run {
     /// Starts and durations that do not fit the columns.
     whole: Vec<Whole>,
     long: Vec<(u32, i64)>,
     are_aggregated: bool,
-    /// The metadata ids of the stats that the events have.
-    stat_ids: BTreeSet<i64>,
+    stats: FoundStats,
+    shapes: usual::Shapes,
+}
+
+/// How many metadata ids of stats are remembered while a run of events is read.
+const RECENT: usize = 64;
+
+/// The stats of a run of events.
+struct FoundStats {
+    /// Their metadata ids.
+    ids: BTreeSet<i64>,
     /// Whether any of them is a text.
     have_texts: bool,
     /// Ids that were noted lately, by their low bits: most events repeat a few. At first each is one
@@ -425,53 +432,52 @@ struct Run {
     recent: [i64; RECENT],
 }
 
-impl Default for Run {
+impl Default for FoundStats {
     fn default() -> Self {
-        Self {
-            whole: Vec::new(),
-            long: Vec::new(),
-            are_aggregated: false,
-            stat_ids: BTreeSet::new(),
-            have_texts: false,
-            recent: std::array::from_fn(|place| place as i64 + 1),
-        }
+        let recent = std::array::from_fn(|place| place as i64 + 1);
+        Self { ids: BTreeSet::new(), have_texts: false, recent }
     }
 }
 
-impl Run {
-    #[allow(clippy::inline_always, reason = "run for every event of a profile")]
-    #[inline(always)]
-    fn read_usual(&mut self, event: usual::Message<'_>) -> Option<Numbers> {
-        usual::read_event(event, |id, is_text| self.note_stat(id, is_text))
-    }
-
+impl FoundStats {
     #[inline]
-    fn note_stat(&mut self, id: i64, is_text: bool) {
+    fn note(&mut self, id: i64, is_text: bool) {
         self.have_texts |= is_text;
         let recent = &mut self.recent[id as usize % RECENT];
         if *recent != id {
             *recent = id;
-            self.stat_ids.insert(id);
+            self.ids.insert(id);
         }
     }
 }
 
-/// Checks an event that is long, or not written as usual, and returns its numbers; `prefix` is where
-/// its length stands in the line.
+/// Checks an event that is not like others before it, and returns its metadata id, start and duration;
+/// `prefix` is where its length stands in the line.
 #[inline(never)]
 fn read_other_event(
     line: &Message<'_>,
     file: &[u8],
     prefix: usize,
     run: &mut Run,
-) -> Parsed<Numbers> {
+) -> Parsed<[u64; 3]> {
     let mut reader = Reader::at(line.bytes, prefix);
     let (bytes, offset) = reader.length_delimited().map_err(|error| line.fail(error))?;
     let message = line.child("XEvent", bytes, offset);
     let usual = usual::Message::new(file, message.base as usize, bytes.len());
-    if let Some(numbers) = usual.and_then(|event| run.read_usual(event)) {
-        return Ok(numbers);
-    }
+    let read = usual.and_then(|event| {
+        let numbers = usual::read_event(event, |id, is_text| run.stats.note(id, is_text))?;
+        run.shapes.learn(event, numbers.metadata_id);
+        Some(numbers)
+    });
+    let numbers = match read {
+        Some(numbers) => numbers,
+        None => read_any_event(&message, &mut run.stats)?,
+    };
+    run.are_aggregated |= numbers.occurrences.is_some();
+    Ok([numbers.metadata_id, numbers.offset_ps, numbers.duration_ps].map(|number| number as u64))
+}
+
+fn read_any_event(message: &Message<'_>, stats: &mut FoundStats) -> Parsed<Numbers> {
     let mut numbers = Numbers::default();
     let mut reader = message.reader();
     while let Some(field) = message.next(&mut reader)? {
@@ -479,7 +485,7 @@ fn read_other_event(
             (field, Value::Varint(value)) => numbers.note(field, value),
             (4, Value::Bytes(bytes, offset)) => {
                 let (id, is_text) = check_stat(&message.child("XStat", bytes, offset))?;
-                run.note_stat(id, is_text);
+                stats.note(id, is_text);
             }
             _ => {}
         }

@@ -73,10 +73,11 @@ pub(super) struct PositionsInOrder<'a> {
 
 impl PositionsInOrder<'_> {
     /// That of an event, in the file.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "run for every event of a profile")]
+    #[inline(always)]
     pub fn next_of(&mut self, index: usize) -> u64 {
         let position = match self.next {
-            (next, position) if next == index && !index.is_multiple_of(SAMPLED_EVENTS) => position,
+            (next, position) if next == index => position,
             _ => self.positions.get(self.file, index),
         };
         if let Positions::Sampled { .. } = self.positions {
@@ -115,19 +116,24 @@ impl<'a> Walk<'a> {
             }
             _ => None,
         };
-        while let Some(end) = has_event(at) {
+        let Some(mut end) = has_event(at) else { return at };
+        if self.count > 0 && self.next != at + 1 {
+            self.keep_all();
+        }
+        loop {
             self.note(at + 1);
             at = end;
-            self.next = end + 1;
+            match has_event(at) {
+                Some(next) => end = next,
+                None => break,
+            }
         }
+        self.next = at + 1;
         at
     }
 
     #[inline]
     fn note(&mut self, prefix: usize) {
-        if !self.keeps_all && self.count > 0 && self.next != prefix {
-            self.keep_all();
-        }
         if self.keeps_all || self.count.is_multiple_of(SAMPLED_EVENTS) {
             self.offsets.push(prefix as u32);
         }

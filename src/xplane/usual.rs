@@ -120,69 +120,98 @@ impl<'a> Message<'a> {
     #[inline(always)]
     pub fn next_integer(&mut self) -> Option<NumberStat> {
         let head = self.stat_head()?;
-        let kind = if head.value_tag == 0x18 { NumberKind::Uint } else { NumberKind::Int };
-        Some(NumberStat::new(head.id, kind, self.integer_of(head)?))
+        let kind =
+            if head.value_tag() == UINT64_VALUE { NumberKind::Uint } else { NumberKind::Int };
+        Some(NumberStat::new(head.id(), kind, self.integer_of(head)?))
     }
 
-    /// The numbers of an event's stats, where it has two and nothing behind them: `uint64_value`s with
-    /// these ids, below 128, in this order.
+    /// The numbers of an event's stats, where it has these two and nothing behind them.
     #[inline(always)]
-    pub fn uint_pair(mut self, ids: [u8; 2]) -> Option<[u64; 2]> {
+    pub fn uint_pair(mut self, [first, second]: UintPair) -> Option<[u64; 2]> {
         // Nobody looks where the event ends: that all of this ends there says that it lies in it.
         self.pass_number(0x08)?;
         self.pass_number(0x10)?;
         self.pass_number(0x18)?;
-        let pair = [self.pass_uint(ids[0])?, self.pass_uint(ids[1])?];
+        let pair = [self.pass_integer(first)?, self.pass_integer(second)?];
         (self.at == self.end).then_some(pair)
     }
 
-    /// Goes over a number, where the next field has its tag; the end of the message does not count.
+    /// The number of the next field, where that has this tag, else 0; the end of the message does not
+    /// count.
     #[inline(always)]
-    fn pass_number(&mut self, tag: u8) -> Option<()> {
-        if self.byte(self.at) == tag {
-            let ends = ends_in_eight(self.word(self.at + 1));
-            if ends == 0 {
-                return None;
-            }
-            self.at += 1 + bytes_of_number(ends);
+    fn pass_number(&mut self, tag: u8) -> Option<u64> {
+        if self.byte(self.at) != tag {
+            return Some(0);
         }
-        Some(())
+        let word = self.word(self.at + 1);
+        let ends = ends_in_eight(word);
+        if ends == 0 {
+            return None;
+        }
+        self.at += 1 + bytes_of_number(ends);
+        Some(number_in_eight(word, ends))
     }
 
-    /// The number of the next field, where it is a stat that has this id, below 128, and then a
-    /// `uint64_value`; the end of the message does not count.
+    /// The number of the next field, where it is a stat with this head and nothing behind its integer;
+    /// the end of the message does not count.
     #[inline(always)]
-    fn pass_uint(&mut self, id: u8) -> Option<u64> {
-        let (head, word) = (self.word(self.at), self.word(self.at + HEAD + 1));
+    fn pass_integer(&mut self, expected: StatHead) -> Option<u64> {
+        let (head, word) = (StatHead(self.word(self.at)), self.word(self.at + HEAD + 1));
         let ends = ends_in_eight(word);
         let length = HEAD - 2 + 1 + bytes_of_number(ends);
-        let expected = 0x18_0008_0022 | u64::from(id) << 24 | (length as u64) << 8;
-        if head & 0xff_ffff_ffff != expected || ends == 0 {
+        if !head.is_same(expected) || head.length() != length || ends == 0 {
             return None;
         }
         self.at += 2 + length;
         Some(number_in_eight(word, ends))
     }
 
-    /// Goes over the next field, where it is a stat that has an id and then an integer; gives the id.
+    /// The numbers of an event of less than 128 bytes with the stats that are expected and nothing else:
+    /// metadata id, start, duration.
     #[inline(always)]
-    fn next_integer_id(&mut self) -> Option<i64> {
-        let head = self.stat_head()?;
-        self.skip_integer(head, ends_in_eight(self.word(self.at + HEAD + 1)))?;
-        Some(head.id)
+    pub fn expected_numbers(mut self, shapes: &Shapes) -> Option<[u64; 3]> {
+        // Where the event ends is looked at behind each stat, and then none lies far behind it.
+        let metadata_id = self.pass_number(0x08)?;
+        let (offset_ps, duration_ps) = (self.pass_number(0x10)?, self.pass_number(0x18)?);
+        for &head in shapes.of(metadata_id).heads() {
+            if self.is_at_end() {
+                break;
+            }
+            self.pass_value(head)?;
+        }
+        (self.at == self.end).then_some([metadata_id, offset_ps, duration_ps])
+    }
+
+    /// Goes over the next field, where it is a stat with this head and its value, and nothing else; the
+    /// end of the message does not count.
+    #[inline(always)]
+    fn pass_value(&mut self, expected: StatHead) -> Option<()> {
+        match expected.value_tag() {
+            STR_VALUE => {
+                let (head, text) = (StatHead(self.word(self.at)), self.at + HEAD + 2);
+                let length = usize::from(self.byte(text - 1));
+                let is_whole = head.is_same(expected) && head.length() == HEAD + length;
+                let text = self.window.get(text..text + length)?;
+                (is_whole && head.length() < 0x80 && text.is_ascii()).then_some(())?;
+                self.at += 2 + head.length();
+            }
+            DOUBLE_VALUE => {
+                let head = StatHead(self.word(self.at));
+                (head.is_same(expected) && head.length() == HEAD + 7).then_some(())?;
+                self.at += 2 + HEAD + 7;
+            }
+            UINT64_VALUE | INT64_VALUE | REF_VALUE => _ = self.pass_integer(expected)?,
+            _ => return None,
+        }
+        Some(())
     }
 
     /// What is written before the value of the next stat, if there is a stat; whether the message goes
     /// so far is not looked at.
     #[inline(always)]
     fn stat_head(&self) -> Option<StatHead> {
-        let head = self.word(self.at);
-        let is_usual = head & 0x80ff_80ff == 0x0008_0022;
-        is_usual.then_some(StatHead {
-            length: (head >> 8) as usize & 0x7f,
-            id: i64::from((head >> 24) as u8),
-            value_tag: (head >> 32) as u8,
-        })
+        let head = StatHead(self.word(self.at));
+        head.is_usual().then_some(head)
     }
 
     /// The value of a stat, where it is an integer and nothing else.
@@ -198,8 +227,8 @@ impl<'a> Message<'a> {
     #[inline(always)]
     fn skip_integer(&mut self, head: StatHead, ends: u64) -> Option<()> {
         let length = HEAD - 2 + 1 + bytes_of_number(ends);
-        let is_integer = head.value_tag == 0x18 || head.value_tag == 0x20;
-        (is_integer && ends != 0 && length == head.length && self.skip(2 + length)).then_some(())
+        let is_integer = matches!(head.value_tag(), UINT64_VALUE | INT64_VALUE);
+        (is_integer && ends != 0 && length == head.length() && self.skip(2 + length)).then_some(())
     }
 
     /// The next stat of an event; `None` at the end, or where something is not written as usual.
@@ -238,38 +267,115 @@ fn bytes_of_number(ends: u64) -> usize {
 /// Bytes before the value of a usual stat and its tag: tag and length of the stat, tag and id.
 const HEAD: usize = 4;
 
-/// What is written before the value of a stat, where each takes a byte.
-#[derive(Clone, Copy)]
-struct StatHead {
-    /// Bytes of the stat.
-    length: usize,
-    /// The metadata id.
-    id: i64,
-    /// Tag of the value.
-    value_tag: u8,
+/// What is written before the value of a stat, where each takes a byte: its tag, its length, the tag of
+/// its metadata id, that id, the tag of its value; what else stands in the word does not count.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StatHead(u64);
+
+/// Two stats of an event, `uint64_value`s, in this order.
+pub type UintPair = [StatHead; 2];
+
+impl StatHead {
+    /// That of a `uint64_value`; the length is left open. `None` for ids of 128 and more.
+    pub fn of_uint(id: i64) -> Option<Self> {
+        let id = u64::try_from(id).ok().filter(|id| *id < 0x80)?;
+        Some(Self(0x18_0008_0022 | id << 24))
+    }
+
+    #[inline(always)]
+    fn is_usual(self) -> bool {
+        self.0 & 0x80ff_80ff == 0x0008_0022
+    }
+
+    /// Whether all but the length is the same.
+    #[inline(always)]
+    fn is_same(self, other: Self) -> bool {
+        (self.0 ^ other.0) & 0xff_ffff_00ff == 0
+    }
+
+    /// Bytes of the stat, where they are below 128.
+    #[inline(always)]
+    fn length(self) -> usize {
+        (self.0 >> 8) as usize & 0xff
+    }
+
+    /// The metadata id, where it is below 128.
+    #[inline(always)]
+    fn id(self) -> i64 {
+        i64::from((self.0 >> 24) as u8)
+    }
+
+    #[inline(always)]
+    fn value_tag(self) -> u8 {
+        (self.0 >> 32) as u8
+    }
+}
+
+/// Tags of values.
+const DOUBLE_VALUE: u8 = 0x11;
+const UINT64_VALUE: u8 = 0x18;
+const INT64_VALUE: u8 = 0x20;
+const STR_VALUE: u8 = 0x2a;
+const BYTES_VALUE: u8 = 0x32;
+const REF_VALUE: u8 = 0x38;
+
+/// What stats events are expected to have: those that the last one with their metadata had. What
+/// repeats itself is then only compared.
+#[derive(Debug, Default)]
+pub(super) struct Shapes {
+    /// By the low bits of metadata ids.
+    of_metadata: [Shape; Self::COUNT],
+}
+
+impl Shapes {
+    const COUNT: usize = 32;
+
+    #[inline(always)]
+    fn of(&self, metadata_id: u64) -> &Shape {
+        &self.of_metadata[metadata_id as usize % Self::COUNT]
+    }
+
+    /// Learns the stats of an event that was read.
+    pub fn learn(&mut self, event: Message<'_>, metadata_id: i64) {
+        let mut event = Message { at: 0, ..event };
+        event.skip_first_numbers();
+        let shape = &mut self.of_metadata[metadata_id as usize % Self::COUNT];
+        shape.count = 0;
+        for place in &mut shape.heads {
+            let head = StatHead(event.word(event.at));
+            if !head.is_usual() || event.pass_value(head).is_none() || event.at > event.end {
+                break;
+            }
+            *place = head;
+            shape.count += 1;
+        }
+    }
+}
+
+/// Stats in their order: an id below 128 and a value each.
+#[derive(Debug, Default)]
+struct Shape {
+    heads: [StatHead; Self::STATS],
+    count: usize,
+}
+
+impl Shape {
+    /// As many as are looked for.
+    const STATS: usize = 4;
+
+    #[inline(always)]
+    fn heads(&self) -> &[StatHead] {
+        &self.heads[..self.count.min(Self::STATS)]
+    }
 }
 
 /// Reads the payload of an event: its numbers, and of each of its stats the metadata id and whether it
 /// is a text. `None` where it is not written as usual.
-#[inline(always)]
 pub(super) fn read_event(
     mut event: Message<'_>,
     mut note_stat: impl FnMut(i64, bool),
 ) -> Option<Numbers> {
     let mut numbers = Numbers::default();
-    // Mostly this is all, in this order.
-    if event.tag() == Some(0x08) {
-        numbers.metadata_id = event.number()? as i64;
-    }
-    if event.tag() == Some(0x10) {
-        numbers.offset_ps = event.number()? as i64;
-    }
-    if event.tag() == Some(0x18) {
-        numbers.duration_ps = event.number()? as i64;
-    }
-    while let Some(id) = event.next_integer_id() {
-        note_stat(id, false);
-    }
     while let Some(tag) = event.tag() {
         match tag {
             0x08 | 0x10 | 0x18 | 0x28 => numbers.note(u32::from(tag >> 3), event.number()?),
@@ -291,8 +397,8 @@ pub(super) fn stat_integer(mut stat: Message<'_>) -> Option<NumberStat> {
     }
     let id = stat.small_number()? as i64;
     let kind = match stat.tag()? {
-        0x18 => NumberKind::Uint,
-        0x20 => NumberKind::Int,
+        UINT64_VALUE => NumberKind::Uint,
+        INT64_VALUE => NumberKind::Int,
         _ => return None,
     };
     let value = stat.number()?;
@@ -305,27 +411,24 @@ pub(super) fn read_stat(mut stat: Message<'_>) -> Option<(i64, bool)> {
     let (mut id, mut is_text) = (0, false);
     if stat.tag() == Some(0x08) {
         id = stat.small_number()? as i64;
-        if matches!(stat.tag(), Some(0x18 | 0x20)) {
+        if matches!(stat.tag(), Some(UINT64_VALUE | INT64_VALUE)) {
             stat.skip_number()?;
         }
     }
     while let Some(tag) = stat.tag() {
         match tag {
             0x08 => id = stat.number()? as i64,
-            // `double_value`
-            0x11 => stat.skip(9).then_some(())?,
-            // `uint64_value`, `int64_value`; `ref_value`, `str_value`
-            0x18 | 0x20 => stat.skip_number()?,
-            0x38 => {
+            DOUBLE_VALUE => stat.skip(9).then_some(())?,
+            UINT64_VALUE | INT64_VALUE => stat.skip_number()?,
+            REF_VALUE => {
                 stat.skip_number()?;
                 is_text = true;
             }
-            0x2a => {
+            STR_VALUE => {
                 _ = stat.message().filter(|text| text.rest().is_ascii())?;
                 is_text = true;
             }
-            // `bytes_value`
-            0x32 => _ = stat.message()?,
+            BYTES_VALUE => _ = stat.message()?,
             _ => return None,
         }
     }
@@ -420,10 +523,12 @@ mod tests {
             &[0x22, 0x05, 0x08, 0x05, 0x18, 0x81, 0x01],
             &[0x22, 0x0b, 0x08, 0x7f, 0x18, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01],
         ];
+        let ids = [5, 0x7f].map(|id| StatHead::of_uint(id).unwrap());
+        assert!(StatHead::of_uint(0x80).is_none() && StatHead::of_uint(-1).is_none());
         let read = |bytes: &[u8], length: usize| {
             let [zeros, ones] = [0, 0xff].map(|padding| {
                 let buffer = padded(bytes, padding);
-                Message::new(&buffer, 0, length).unwrap().uint_pair([5, 0x7f])
+                Message::new(&buffer, 0, length).unwrap().uint_pair(ids)
             });
             assert_eq!(zeros, ones);
             zeros
@@ -466,6 +571,51 @@ mod tests {
         assert!(Message::new(&buffer, 0, PLACES).is_none());
         assert!(Message::new(&buffer, WINDOW, 1).is_some());
         assert!(Message::new(&buffer, WINDOW + 1, 1).is_none());
+    }
+
+    #[test]
+    fn what_is_expected_is_read_as_it_is() {
+        let numbers = [0x08, 0x05, 0x10, 0x80, 0x80, 0x01, 0x18, 0x7f];
+        let stats: [&[u8]; 9] = [
+            &[0x22, 0x05, 0x08, 0x05, 0x18, 0x81, 0x01],
+            &[0x22, 0x04, 0x08, 0x7f, 0x20, 0x07],
+            &[0x22, 0x04, 0x08, 0x09, 0x38, 0x07],
+            &[0x22, 0x0b, 0x08, 0x0a, 0x11, 1, 2, 3, 4, 5, 6, 7, 8],
+            &[0x22, 0x06, 0x08, 0x0b, 0x2a, 0x02, b'x', b'y'],
+            &[0x22, 0x06, 0x08, 0x0b, 0x2a, 0x02, b'x', 0xff],
+            &[0x22, 0x07, 0x08, 0x0b, 0x2a, 0x02, b'x', b'y', 0x20],
+            &[0x22, 0x04, 0x08, 0x0c, 0x32, 0x00],
+            &[0x28, 0x03],
+        ];
+        let mut events: Vec<Vec<u8>> = Vec::new();
+        for [first, last] in [[0, 8], [0, 6], [0, 2], [2, 8], [0, 0]] {
+            let numbers = &numbers[first..last];
+            for some in 0..1 << stats.len() {
+                let some = (0..stats.len()).filter(|at| some >> at & 1 == 1);
+                events.push(some.fold(numbers.to_vec(), |event, at| [&event, stats[at]].concat()));
+            }
+        }
+        let mut expected = 0;
+        for known in events.iter().step_by(7) {
+            let mut shapes = Shapes::default();
+            let buffer = padded(known, 0x22);
+            shapes.learn(Message::new(&buffer, 0, known.len()).unwrap(), 5);
+            shapes.learn(Message::new(&buffer, 0, known.len()).unwrap(), 0);
+            for event in events.iter().filter(|event| event.len() < 0x80) {
+                for length in [event.len(), event.len().saturating_sub(1)] {
+                    let buffer = padded(event, 0x22);
+                    let message = Message::new(&buffer, 0, length).unwrap();
+                    let Some(numbers) = message.expected_numbers(&shapes) else { continue };
+                    let (read, ids) = read(&event[..length]).unwrap();
+                    let read = [read.metadata_id, read.offset_ps, read.duration_ps];
+                    assert_eq!(numbers.map(|number| number as i64), read, "{event:?}");
+                    let (_, known_ids) = self::read(known).unwrap_or_default();
+                    assert!(ids.iter().all(|id| known_ids.is_empty() || known_ids.contains(id)));
+                    expected += usize::from(!ids.is_empty());
+                }
+            }
+        }
+        assert!(expected > 1000, "{expected}");
     }
 
     #[test]

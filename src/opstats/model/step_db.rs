@@ -91,18 +91,12 @@ pub struct StepInfo {
 }
 
 /// One all-reduce of a step.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AllReduceInfo {
-    /// Unique within the session and core.
+    /// The same for what takes part in one reduction, unique within the session and core.
     pub id: u64,
-    /// The same for what takes part in one reduction.
-    pub all_reduce_id: u64,
-    /// Start.
-    pub start_time_ps: u64,
-    /// End.
-    pub end_time_ps: u64,
-    /// Bytes.
-    pub byte_size: u64,
+    /// Time on the core, picoseconds.
+    pub duration_ps: u64,
 }
 
 /// One step on all cores. Keys are core ids; after combining hosts, global ones.

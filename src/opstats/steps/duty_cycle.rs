@@ -97,16 +97,15 @@ impl Tracker {
             let flops = metadata.stat(StatType::Flops).map(|stat| stat.int_or_uint_value());
             category.map_or(Duty::On, |category| Duty::of(category, flops.unwrap_or_default()))
         };
-        self.add_line(line, |index| {
-            let place = index as usize;
+        self.add_line(line, |index| match known.get(index as usize) {
+            Some(Some(duty)) => *duty,
             // The index of no metadata is huge.
-            if index == u32::MAX {
-                return read(index);
+            _ if index == u32::MAX => read(index),
+            _ => {
+                let place = index as usize;
+                known.resize(known.len().max(place + 1), None);
+                *known[place].insert(read(index))
             }
-            if place >= known.len() {
-                known.resize(place + 1, None);
-            }
-            *known[place].get_or_insert_with(|| read(index))
         });
     }
 
@@ -114,8 +113,7 @@ impl Tracker {
         let (mut on, mut unknown) = (SpanBuilder::default(), SpanBuilder::default());
         let (spans, metadata) = (line.spans(), line.metadata());
         let mut total = self.total;
-        for place in 0..line.event_count() {
-            let span = spans.at(place);
+        for (place, span) in spans.in_order(0..line.event_count()).enumerate() {
             total = expanded(total, span);
             match duty(metadata.at(place)) {
                 Duty::Off => {}
@@ -151,6 +149,7 @@ impl Tracker {
 }
 
 /// `span` grown to include another; an empty one becomes the other.
+#[inline]
 fn expanded(span: Timespan, other: Timespan) -> Timespan {
     if span.duration_ps == 0 { other } else { span.expanded_to(other) }
 }
@@ -191,6 +190,8 @@ fn join_sorted(spans: &mut Vec<(u64, u64)>) {
 #[derive(Default)]
 struct SpanBuilder {
     spans: Vec<(u64, u64)>,
+    /// The last one, which is not among the others yet.
+    last: Option<(u64, u64)>,
     is_unsorted: bool,
 }
 
@@ -201,17 +202,19 @@ impl SpanBuilder {
         if end < begin {
             return;
         }
-        match self.spans.last_mut() {
+        match &mut self.last {
             Some(last) if begin >= last.0 && begin <= last.1 => last.1 = last.1.max(end),
-            Some(last) => {
-                self.is_unsorted |= begin <= last.1;
-                self.spans.push((begin, end));
+            last => {
+                if let Some(last) = last.replace((begin, end)) {
+                    self.is_unsorted |= begin <= last.1;
+                    self.spans.push(last);
+                }
             }
-            None => self.spans.push((begin, end)),
         }
     }
 
-    fn finish(self) -> Spans {
+    fn finish(mut self) -> Spans {
+        self.spans.extend(self.last);
         let mut spans = Spans(self.spans);
         if self.is_unsorted {
             spans.0.sort_unstable();

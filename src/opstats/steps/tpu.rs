@@ -37,8 +37,6 @@ pub struct StepOps<'a> {
     markers: Option<LineView<'a>>,
     core_id: u32,
     categories: Categories<'a>,
-    /// What collectives move, by metadata.
-    collective_bytes: HashMap<u32, u64>,
     nesting: Nesting<Grouped>,
     sums: Sums,
     /// What the ops of each step are made from, where they are wanted.
@@ -86,7 +84,6 @@ impl<'a> StepOps<'a> {
             markers,
             core_id: first_id.wrapping_add(plane.id() as u32),
             categories: Categories::new(plane),
-            collective_bytes: HashMap::new(),
             nesting: Nesting::new(),
             sums: Sums::default(),
             ops: (with_ops && !is_sparse).then(|| OpTable::new(plane, TpuCoreType::Unknown)),
@@ -112,19 +109,13 @@ impl<'a> StepOps<'a> {
 
     /// Says where the next event of the line belongs, for who finds out by himself what time its
     /// children take and then calls [`Self::close`]; `None` for an event of no step.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "run for every op of a profile")]
+    #[inline(always)]
     pub(in crate::opstats) fn note(&mut self, event: &OpEvent) -> Option<StepPlace> {
         let group_id = event.group_id?;
         let step = self.sums.place_of(group_id);
-        if let Some(collective) = event.numbers().and_then(|numbers| numbers.collective.as_ref()) {
-            let byte_size = *self.collective_bytes.entry(event.metadata).or_insert_with(|| {
-                let metadata = self.line.plane().event_metadata_at(event.metadata);
-                let bytes = metadata.stat(StatType::BytesAccessed);
-                bytes.map_or(0, |bytes| bytes.int_or_uint_value())
-            });
-            self.sums.steps[step]
-                .all_reduces
-                .push(AllReduceInfo { byte_size, ..collective.clone() });
+        if let Some(all_reduce) = event.numbers().and_then(|numbers| numbers.all_reduce) {
+            self.sums.steps[step].all_reduces.push(all_reduce);
         }
         Some(StepPlace { step: step as u32, category: self.categories.of(event.metadata) })
     }

@@ -112,18 +112,17 @@ impl AllReduceTime {
 
 /// Time of all-reduces by core: what the fastest core needs is computing, the rest is waiting.
 fn all_reduces(step: &PerCoreStepInfo) -> BTreeMap<u32, AllReduceTime> {
-    let duration_ps = |info: &AllReduceInfo| info.end_time_ps.wrapping_sub(info.start_time_ps);
     let mut shortest_ps: HashMap<u64, u64, RandomState> = HashMap::default();
     for info in step.all_reduces_per_core.values().flatten() {
         let shortest_ps = shortest_ps.entry(info.id).or_insert(u64::MAX);
-        *shortest_ps = duration_ps(info).min(*shortest_ps);
+        *shortest_ps = info.duration_ps.min(*shortest_ps);
     }
     let of_core = |reduces: &[AllReduceInfo]| {
         let mut time = AllReduceTime::default();
         for info in reduces {
             let compute_ps = shortest_ps.get(&info.id).copied().unwrap_or_default();
             time.compute_ps = time.compute_ps.wrapping_add(compute_ps);
-            time.sync_ps = time.sync_ps.wrapping_add(duration_ps(info).wrapping_sub(compute_ps));
+            time.sync_ps = time.sync_ps.wrapping_add(info.duration_ps.wrapping_sub(compute_ps));
         }
         time
     };
@@ -372,7 +371,7 @@ mod tests {
 
     #[test]
     fn the_fastest_core_tells_reducing_from_waiting() {
-        let info = |end_time_ps| AllReduceInfo { id: 7, end_time_ps, ..AllReduceInfo::default() };
+        let info = |duration_ps| AllReduceInfo { id: 7, duration_ps };
         let step = PerCoreStepInfo {
             all_reduces_per_core: BTreeMap::from([(0, vec![info(100)]), (1, vec![info(250)])]),
             ..PerCoreStepInfo::default()

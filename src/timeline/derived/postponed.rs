@@ -61,8 +61,7 @@ pub(crate) fn with_framework_ops(plane: PlaneView<'_>, ends: (u64, u64)) -> (u64
     for line in plane.lines() {
         let says_async = line.has_file_stat(is_async_ids.iter().copied());
         let (spans, metadata) = (line.spans(), line.metadata());
-        for place in 0..line.event_count() {
-            let span = spans.at(place);
+        for (place, span) in spans.in_order(0..line.event_count()).enumerate() {
             if span.begin_ps >= begin_ps && span.end_ps() <= end_ps {
                 continue;
             }
