@@ -9,7 +9,6 @@ use super::op_event::{EventNumbers, OpEvent};
 use super::op_table::{Described, Descriptions, OpTable};
 use super::units::{safe_divide, wrapping_u64};
 use crate::timeline::timespan::Timespan;
-use crate::xplane::NO_METADATA;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,8 +19,8 @@ pub(super) type OffloadedOps = HashMap<(u64, u64), Arc<OpMetricsDb>, RandomState
 /// Sums events up by op (`XEventsOpMetricsDbBuilder`).
 #[derive(Debug, Default)]
 pub(super) struct EventOpsBuilder {
-    by_metadata: Vec<Place>,
-    by_key: HashMap<(u64, u64), u32, RandomState>,
+    /// The places of ops by their numbers in the table, or [`NOT_THERE`].
+    places: Vec<u32>,
     ops: Vec<Op>,
     /// Of each op.
     sums: Vec<Sums>,
@@ -59,18 +58,8 @@ impl Op {
     }
 }
 
-/// Where events of one metadata are summed up.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    op: u32,
-    is_custom_call: bool,
-}
-
-impl Place {
-    const NOT_LOOKED_UP: Self = Self { op: u32::MAX, is_custom_call: false };
-    /// Events of the metadata are no ops.
-    const NONE: Self = Self { op: u32::MAX - 1, is_custom_call: false };
-}
+/// Stands for an op without any event.
+const NOT_THERE: u32 = u32::MAX;
 
 /// What every event of an op adds to.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -170,18 +159,30 @@ impl EventOpsBuilder {
         table: &mut OpTable<'_>,
         offloaded: &OffloadedOps,
     ) {
-        let place = match self.by_metadata.get(event.metadata as usize) {
-            Some(place) if place.op != Place::NOT_LOOKED_UP.op => *place,
-            _ => self.look_up(event.metadata, table),
+        let Some(number) = table.number_of(event.metadata) else { return };
+        let place = match self.places.get(number as usize) {
+            Some(&place) if place != NOT_THERE => place,
+            _ => self.begin(number),
         };
-        match self.sums.get_mut(place.op as usize) {
-            Some(sums) if sums.add_only_times() && event.numbers().is_none() => {
-                sums.times.add(Times::of(event, children_ps, table.core_type()));
-                sums.occurrences = sums.occurrences.wrapping_add(1);
-            }
-            Some(_) => self.add_other(event, children_ps, place, table, offloaded),
-            None => {}
+        let sums = &mut self.sums[place as usize];
+        if sums.add_only_times() && event.numbers().is_none() {
+            sums.times.add(Times::of(event, children_ps, table.core_type()));
+            sums.occurrences = sums.occurrences.wrapping_add(1);
+        } else {
+            self.add_other(event, children_ps, place as usize, table, offloaded);
         }
+    }
+
+    #[cold]
+    fn begin(&mut self, number: u32) -> u32 {
+        let number = number as usize;
+        if self.places.len() <= number {
+            self.places.resize(number + 1, NOT_THERE);
+        }
+        self.ops.push(Op::default());
+        self.sums.push(Sums::default());
+        self.places[number] = self.ops.len() as u32 - 1;
+        self.places[number]
     }
 
     #[inline(never)]
@@ -189,11 +190,11 @@ impl EventOpsBuilder {
         &mut self,
         event: &OpEvent,
         children_ps: u64,
-        place: Place,
-        table: &mut OpTable<'_>,
+        place: usize,
+        table: &OpTable<'_>,
         offloaded: &OffloadedOps,
     ) {
-        let sums = &mut self.sums[place.op as usize];
+        let sums = &mut self.sums[place];
         let occurrences = event.numbers().map_or(1, |numbers| numbers.occurrences.max(1) as u32);
         let times = Times::of(event, children_ps, table.core_type());
         if sums.occurrences == 0 {
@@ -209,44 +210,23 @@ impl EventOpsBuilder {
         }
     }
 
-    #[cold]
-    fn look_up(&mut self, metadata: u32, table: &mut OpTable<'_>) -> Place {
-        if metadata == NO_METADATA {
-            return Place::NONE;
-        }
-        let index = metadata as usize;
-        if self.by_metadata.len() <= index {
-            self.by_metadata.resize(index + 1, Place::NOT_LOOKED_UP);
-        }
-        let place = table.get(metadata).map_or(Place::NONE, |(described, key)| {
-            let op = *self.by_key.entry(key).or_insert_with(|| {
-                self.ops.push(Op::default());
-                self.sums.push(Sums::default());
-                (self.ops.len() - 1) as u32
-            });
-            Place { op, is_custom_call: described.is_custom_call }
-        });
-        self.by_metadata[index] = place;
-        place
-    }
-
     /// Begins an op with its first event.
     fn add_first(
         &mut self,
         event: &OpEvent,
-        place: Place,
-        table: &mut OpTable<'_>,
+        place: usize,
+        table: &OpTable<'_>,
         offloaded: &OffloadedOps,
     ) {
-        let Some((described, _)) = table.get(event.metadata) else { return };
-        let op = &mut self.ops[place.op as usize];
+        let Some(described) = table.described(event.metadata) else { return };
+        let op = &mut self.ops[place];
         op.metadata = event.metadata;
-        self.sums[place.op as usize].is_custom_call = &*described.op.category == CUSTOM_CALL;
+        self.sums[place].is_custom_call = described.is_custom_call;
         let Some(numbers) = event.numbers() else { return };
         let mut special = described.whole_op();
         special.dma_stall_ps = numbers.dma_stall_ps;
         special.vdd_energy_j = numbers.vdd_energy_j;
-        if place.is_custom_call {
+        if described.is_custom_call {
             add_costs(&mut special, numbers);
         }
         attach_offloaded(&mut special, numbers, offloaded);
@@ -254,15 +234,15 @@ impl EventOpsBuilder {
     }
 
     /// Adds what few events have to an op that has begun.
-    fn add_more(&mut self, event: &OpEvent, place: Place, table: &mut OpTable<'_>) {
-        let op = &mut self.ops[place.op as usize];
-        let Some((first, _)) = table.get(op.metadata) else { return };
+    fn add_more(&mut self, event: &OpEvent, place: usize, table: &OpTable<'_>) {
+        let op = &mut self.ops[place];
+        let Some(first) = table.described(op.metadata) else { return };
         let op = &mut **op.special.get_or_insert_with(|| Box::new(first.whole_op()));
-        if self.sums[place.op as usize].is_custom_call
-            && let Some((described, _)) = table.get(event.metadata)
+        if self.sums[place].is_custom_call
+            && let Some(described) = table.described(event.metadata)
         {
             let (once, own) = (&described.op, event.numbers());
-            let own = own.filter(|_| place.is_custom_call);
+            let own = own.filter(|_| described.is_custom_call);
             let or_zero = |number: fn(&EventNumbers) -> f64| own.map_or(0.0, number);
             op.bytes_accessed = op.bytes_accessed.wrapping_add(once.bytes_accessed);
             op.flops = op.flops.wrapping_add(once.flops);
@@ -324,7 +304,9 @@ impl CountedOps {
     pub fn add_to(&self, all: &mut OpMetricsDbBuilder) {
         all.combine(&self.totals, true);
         for (op, sums) in &self.ops {
-            let (op, bytes) = op.parts(&self.descriptions);
+            let (mut op, bytes) = op.parts(&self.descriptions);
+            // XProf does not say it of the ops of steps.
+            op.core_type = TpuCoreType::Unknown;
             let times = u64::from(sums.occurrences);
             let bytes = bytes.iter().map(|access| accessed(*access, times));
             all.combine_op(&sums.measured(op), bytes);

@@ -19,6 +19,13 @@ pub(super) struct JointNesting {
     apart: Option<Nesting<(OpEvent, StepPlace)>>,
 }
 
+/// An event whose children are all known: for which reader, and the time of those children that are
+/// there for it, picoseconds.
+pub(super) enum Done<'a> {
+    Op(&'a OpEvent, u64),
+    Step(&'a OpEvent, StepPlace, u64),
+}
+
 /// An event that later ones may lie in.
 #[derive(Debug)]
 struct Open {
@@ -29,8 +36,7 @@ struct Open {
 }
 
 impl JointNesting {
-    /// Takes the next event; `place` is its step. `of_op` gets events for op metrics, `of_step` those of
-    /// steps. Most events turn out to be leaves at once: the one that follows, `next`, does not lie in
+    /// Takes the next event; `place` is its step. Most events turn out to be leaves at once: the one that follows, `next`, does not lie in
     /// them, and belongs to a step where they do.
     #[inline]
     pub fn push(
@@ -38,17 +44,16 @@ impl JointNesting {
         event: &OpEvent,
         next: Option<&OpEvent>,
         place: Option<StepPlace>,
-        mut of_op: impl FnMut(&OpEvent, u64),
-        mut of_step: impl FnMut(&OpEvent, StepPlace, u64),
+        mut done: impl FnMut(Done<'_>),
     ) {
         let span = event.span;
         if let Some(place) = place {
             if !self.aside.is_empty() {
-                self.settle(event, &mut of_step);
+                self.settle(event, &mut done);
             }
             if let Some(steps) = &mut self.apart {
                 steps.push(span, (event.clone(), place), |(event, place), children_ps| {
-                    of_step(event, *place, children_ps);
+                    done(Done::Step(event, *place, children_ps));
                 });
             }
         }
@@ -57,10 +62,10 @@ impl JointNesting {
                 last.children_ps = last.children_ps.wrapping_add(span.duration_ps);
                 break;
             }
-            of_op(&last.event, last.children_ps);
+            done(Done::Op(&last.event, last.children_ps));
             match last.step {
                 Some((step, children_ps)) if place.is_some() => {
-                    of_step(&last.event, step, children_ps);
+                    done(Done::Step(&last.event, step, children_ps));
                 }
                 Some(_) => {
                     self.aside.extend(self.open.pop());
@@ -83,9 +88,9 @@ impl JointNesting {
             !span.includes(next.span) && event.group_id.is_some() == next.group_id.is_some()
         });
         if is_leaf {
-            of_op(event, 0);
+            done(Done::Op(event, 0));
             if let Some(place) = place {
-                of_step(event, place, 0);
+                done(Done::Step(event, place, 0));
             }
             return;
         }
@@ -94,11 +99,11 @@ impl JointNesting {
     }
 
     /// Looks whether an event of a step lies in one that was pushed aside.
-    fn settle(&mut self, event: &OpEvent, of_step: &mut impl FnMut(&OpEvent, StepPlace, u64)) {
+    fn settle(&mut self, event: &OpEvent, done: &mut impl FnMut(Done<'_>)) {
         if !self.aside.iter().any(|open| open.event.span.includes(event.span)) {
             for open in self.aside.drain(..) {
                 if let Some((place, children_ps)) = open.step {
-                    of_step(&open.event, place, children_ps);
+                    done(Done::Step(&open.event, place, children_ps));
                 }
             }
             return;
@@ -119,23 +124,21 @@ impl JointNesting {
     }
 
     /// Ends the line.
-    pub fn flush(
-        &mut self,
-        mut of_op: impl FnMut(&OpEvent, u64),
-        mut of_step: impl FnMut(&OpEvent, StepPlace, u64),
-    ) {
+    pub fn flush(&mut self, mut done: impl FnMut(Done<'_>)) {
         let aside = self.aside.drain(..).map(|open| (open, false));
         let open = self.open.drain(..).rev().map(|open| (open, true));
         for (Open { event, children_ps, step }, is_due) in aside.chain(open) {
             if is_due {
-                of_op(&event, children_ps);
+                done(Done::Op(&event, children_ps));
             }
             if let Some((place, children_ps)) = step {
-                of_step(&event, place, children_ps);
+                done(Done::Step(&event, place, children_ps));
             }
         }
         if let Some(mut steps) = self.apart.take() {
-            steps.flush(|(event, place), children_ps| of_step(event, *place, children_ps));
+            steps.flush(|(event, place), children_ps| {
+                done(Done::Step(event, *place, children_ps));
+            });
         }
     }
 }
@@ -167,6 +170,10 @@ mod tests {
     fn jointly(events: &[(u64, u64, bool)], run: usize) -> (Ended, Ended) {
         let (mut ops, mut steps) = (Ended::new(), Ended::new());
         let mut nesting = JointNesting::default();
+        let mut done = |done: Done<'_>| match done {
+            Done::Op(event, children_ps) => ops.push((event.metadata, children_ps)),
+            Done::Step(event, _, children_ps) => steps.push((event.metadata, children_ps)),
+        };
         let event = |(number, &(begin_ps, duration_ps, in_step)): (u32, &(u64, u64, bool))| {
             OpEvent::of_times(Timespan { begin_ps, duration_ps }, number, in_step.then_some(1))
         };
@@ -177,15 +184,11 @@ mod tests {
                     event,
                     run.get(at + 1),
                     event.group_id.map(|_| StepPlace::default()),
-                    |event, children_ps| ops.push((event.metadata, children_ps)),
-                    |event, _, children_ps| steps.push((event.metadata, children_ps)),
+                    &mut done,
                 );
             }
         }
-        nesting.flush(
-            |event, children_ps| ops.push((event.metadata, children_ps)),
-            |event, _, children_ps| steps.push((event.metadata, children_ps)),
-        );
+        nesting.flush(done);
         (ops, steps)
     }
 

@@ -10,6 +10,8 @@ use crate::timeline::{EventMetadataView, PlaneView};
 use crate::wire::{Reader, Value};
 use crate::xplane::schema::StatType;
 use crate::xplane::{NO_METADATA, StatValue};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How many ops inside ops are read for one op; a profile that names an op inside itself would
@@ -35,26 +37,18 @@ pub(super) struct Described {
 
 impl Described {
     fn of(metadata: EventMetadataView<'_>, core_type: TpuCoreType) -> Self {
-        let mut key = (None, None);
-        for stat in metadata.stats().of_types([StatType::ProgramId, StatType::SymbolId]) {
-            match stat.stat_type {
-                Some(StatType::ProgramId) => key.0 = Some(stat.int_or_uint_value()),
-                Some(StatType::SymbolId) => key.1 = Some(stat.int_or_uint_value()),
-                _ => {}
-            }
-        }
-        let key = match key {
-            (Some(program), Some(symbol)) if symbol != ROOT_SYMBOL => Some((program, symbol)),
-            _ => None,
-        };
-        let mut op = match key {
-            Some(_) => op_of_metadata(metadata, 0, &mut MAX_CHILDREN.clone()),
-            None => OpMetrics::default(),
-        };
+        let (op, symbol) = op_of_metadata(metadata, 0, &mut MAX_CHILDREN.clone());
+        let mut op = if symbol.is_some() { op } else { OpMetrics::default() };
         op.core_type = core_type;
         op.num_cores = 1;
         let bytes = std::mem::take(&mut op.memory_accessed_breakdown);
+        let key = symbol.map(|symbol| (op.info.hlo_module_id, symbol));
         Self { is_custom_call: &*op.category == CUSTOM_CALL, op, bytes, key }
+    }
+
+    /// The category of the op; `None` where events of this metadata are no ops.
+    pub fn category(&self) -> Option<&str> {
+        self.key.map(|_| &*self.op.category)
     }
 
     /// The op with all that one execution costs.
@@ -66,9 +60,14 @@ impl Described {
 /// What events are by their metadata, as far as it was asked for.
 pub(super) type Descriptions = Vec<Option<Described>>;
 
-/// What an op is and what one execution costs (`SetOpMetadataFromHloEventMetadata`). At most
-/// `budget` ops inside it are read.
-fn op_of_metadata(metadata: EventMetadataView<'_>, depth: usize, budget: &mut usize) -> OpMetrics {
+/// What an op is and what one execution costs (`SetOpMetadataFromHloEventMetadata`), and its symbol in
+/// the program, where it is an op of one. At most `budget` ops inside it are read.
+fn op_of_metadata(
+    metadata: EventMetadataView<'_>,
+    depth: usize,
+    budget: &mut usize,
+) -> (OpMetrics, Option<u64>) {
+    let (mut program, mut symbol) = (None, None);
     let mut info = OpInfo::default();
     let mut op = OpMetrics::default();
     if metadata.display_name().is_empty() {
@@ -81,7 +80,8 @@ fn op_of_metadata(metadata: EventMetadataView<'_>, depth: usize, budget: &mut us
         let Some(stat_type) = stat.stat_type else { continue };
         let number = stat.int_or_uint_value();
         match stat_type {
-            StatType::ProgramId => info.hlo_module_id = number,
+            StatType::ProgramId => program = Some(number),
+            StatType::SymbolId => symbol = Some(number),
             StatType::HloCategory => info.category = stat.str_value().into(),
             StatType::TfOp => info.provenance = stat.str_value().into(),
             StatType::DeduplicatedName => info.deduplicated_name = stat.str_value().into(),
@@ -107,6 +107,7 @@ fn op_of_metadata(metadata: EventMetadataView<'_>, depth: usize, budget: &mut us
             _ => {}
         }
     }
+    info.hlo_module_id = program.unwrap_or_default();
     op.info = Arc::new(info);
     if depth < MAX_DEPTH && !metadata.children().is_empty() {
         let mut children = OpMetricsDb::default();
@@ -115,12 +116,12 @@ fn op_of_metadata(metadata: EventMetadataView<'_>, depth: usize, budget: &mut us
                 break;
             }
             *budget -= 1;
-            let child = op_of_metadata(child, depth + 1, budget);
+            let (child, _) = op_of_metadata(child, depth + 1, budget);
             children.metrics.push(OpMetrics { occurrences: 1, ..child });
         }
         op.children = Some(Arc::new(children));
     }
-    op
+    (op, program.and(symbol).filter(|&symbol| symbol != ROOT_SYMBOL))
 }
 
 /// `MemoryAccessBreakdown`; `None` where it cannot be read.
@@ -163,15 +164,26 @@ pub(super) struct OpTable<'a> {
     plane: PlaneView<'a>,
     core_type: TpuCoreType,
     described: Descriptions,
+    /// The number of each metadata's op, or why it has none.
+    numbers: Vec<u32>,
+    /// By program and symbol.
+    by_key: HashMap<(u64, u64), u32, RandomState>,
 }
 
+/// Stands for a metadata that was not asked for.
+const NOT_LOOKED_UP: u32 = u32::MAX;
+/// Stands for metadata of events that are no ops.
+const NO_OP: u32 = u32::MAX - 1;
+
 impl<'a> OpTable<'a> {
-    /// An empty table; `core_type` is what XProf says of the ops, `Unknown` for those of steps.
+    /// An empty table; `core_type` is what XProf says of the ops.
     pub fn new(plane: PlaneView<'a>, core_type: TpuCoreType) -> Self {
-        Self { plane, core_type, described: Vec::new() }
+        let (described, numbers) = Default::default();
+        Self { plane, core_type, described, numbers, by_key: HashMap::default() }
     }
 
     /// What XProf says of the ops.
+    #[inline]
     pub fn core_type(&self) -> TpuCoreType {
         self.core_type
     }
@@ -181,18 +193,37 @@ impl<'a> OpTable<'a> {
         self.described
     }
 
-    /// What events of a metadata are; `None` where they are no ops.
-    pub fn get(&mut self, metadata: u32) -> Option<(&Described, (u64, u64))> {
+    /// The number of the op of which events of a metadata are, below all numbers that come after it;
+    /// `None` where they are no ops.
+    #[inline]
+    pub fn number_of(&mut self, metadata: u32) -> Option<u32> {
+        let number = match self.numbers.get(metadata as usize) {
+            Some(&number) if number != NOT_LOOKED_UP => number,
+            _ => self.look_up(metadata),
+        };
+        (number != NO_OP).then_some(number)
+    }
+
+    #[cold]
+    fn look_up(&mut self, metadata: u32) -> u32 {
         if metadata == NO_METADATA {
-            return None;
+            return NO_OP;
         }
         let index = metadata as usize;
-        if self.described.len() <= index {
+        if self.numbers.len() <= index {
+            self.numbers.resize(index + 1, NOT_LOOKED_UP);
             self.described.resize_with(index + 1, || None);
         }
-        let described = self.described[index].get_or_insert_with(|| {
-            Described::of(self.plane.event_metadata_at(metadata), self.core_type)
-        });
-        described.key.map(|key| (&*described, key))
+        let described = Described::of(self.plane.event_metadata_at(metadata), self.core_type);
+        let next = self.by_key.len() as u32;
+        let number = described.key.map(|key| *self.by_key.entry(key).or_insert(next));
+        self.described[index] = Some(described);
+        self.numbers[index] = number.unwrap_or(NO_OP);
+        self.numbers[index]
+    }
+
+    /// What events of a metadata are, where that was asked for.
+    pub fn described(&self, metadata: u32) -> Option<&Described> {
+        self.described.get(metadata as usize)?.as_ref()
     }
 }

@@ -3,7 +3,7 @@
 //! `ConvertSparseCoreDeviceTraceXPlaneToOpMetricsDb`), and steps.
 
 use super::event_ops::{EventOpsBuilder, Nesting, OffloadedOps};
-use super::joint_nesting::JointNesting;
+use super::joint_nesting::{Done, JointNesting};
 use super::model::{OpMetricsDb, TpuCoreType};
 use super::op_event::{OpEvent, OpEventReader};
 use super::op_table::OpTable;
@@ -90,44 +90,44 @@ fn of_tensor_core(
                 first_ps = first_ps.min(event.span.begin_ps);
                 last_ps = last_ps.max(event.span.end_ps());
                 if !is_op_line {
-                    if let Some(steps) = &mut steps {
-                        steps.add(event);
-                    }
                     continue;
                 }
                 let place = steps.as_mut().and_then(|steps| steps.note(event));
-                nesting.push(
-                    event,
-                    events.get(at + 1),
-                    place,
-                    |event, children_ps| ops.add(event, children_ps, &mut table, offloaded),
-                    |event, place, children_ps| {
-                        if let Some(steps) = &mut steps {
-                            steps.close(event, place, children_ps);
-                        }
-                    },
-                );
+                nesting.push(event, events.get(at + 1), place, |done| {
+                    add(done, &mut ops, steps.as_deref_mut(), &mut table, offloaded);
+                });
             }
         });
-        nesting.flush(
-            |event, children_ps| ops.add(event, children_ps, &mut table, offloaded),
-            |event, place, children_ps| {
-                if let Some(steps) = &mut steps {
-                    steps.close(event, place, children_ps);
-                }
-            },
-        );
+        nesting.flush(|done| add(done, &mut ops, steps.as_deref_mut(), &mut table, offloaded));
     }
     if is_tensor_core_plane(plane.name()) {
         (first_ps, last_ps) = timeline.with_missing_framework_ops(plane, (first_ps, last_ps));
     }
+    let descriptions = Arc::new(table.into_descriptions());
     let steps = wanted.steps.then(|| match step_ops {
-        Some(step_ops) => step_ops.finish(),
+        Some(step_ops) => step_ops.finish(&descriptions),
         None => steps::of_device_plane(plane, wanted.step_ops, tasks),
     });
     // Without any event this is 1 ps, as in XProf.
-    let descriptions = table.into_descriptions();
     (ops.finish_with_total(&descriptions, last_ps.wrapping_sub(first_ps)), steps)
+}
+
+/// Adds an event to op metrics, or to the steps.
+#[inline]
+fn add(
+    done: Done<'_>,
+    ops: &mut EventOpsBuilder,
+    steps: Option<&mut StepOps<'_>>,
+    table: &mut OpTable<'_>,
+    offloaded: &OffloadedOps,
+) {
+    match (done, steps) {
+        (Done::Op(event, children_ps), _) => ops.add(event, children_ps, table, offloaded),
+        (Done::Step(event, place, children_ps), Some(steps)) => {
+            steps.close(event, place, children_ps, table);
+        }
+        (Done::Step(..), None) => {}
+    }
 }
 
 /// A module that a `SparseCore` ran: for which core, started by which op.

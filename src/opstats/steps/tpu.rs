@@ -22,12 +22,20 @@ pub fn step_events(plane: PlaneView<'_>, with_ops: bool, tasks: usize) -> StepEv
         return gpu::step_events(plane);
     }
     let Some(mut steps) = StepOps::of(plane, with_ops) else { return StepEvents::default() };
+    let mut table = OpTable::new(plane, TpuCoreType::Unknown);
+    let mut nesting: Nesting<(OpEvent, StepPlace)> = Nesting::new();
     OpEventReader::of(plane).each_run(steps.line, tasks, |events| {
         for event in events {
-            steps.add(event);
+            let Some(place) = steps.note(event) else { continue };
+            nesting.push(event.span, (event.clone(), place), |(event, place), children_ps| {
+                steps.close(event, *place, children_ps, &mut table);
+            });
         }
     });
-    steps.finish()
+    nesting.flush(|(event, place), children_ps| {
+        steps.close(event, *place, children_ps, &mut table);
+    });
+    steps.finish(&Arc::new(table.into_descriptions()))
 }
 
 /// Makes the steps of a core from the events of one of its lines.
@@ -37,27 +45,16 @@ pub struct StepOps<'a> {
     markers: Option<LineView<'a>>,
     core_id: u32,
     categories: Categories<'a>,
-    nesting: Nesting<Grouped>,
     sums: Sums,
-    /// What the ops of each step are made from, where they are wanted.
-    ops: Option<OpTable<'a>>,
+    /// Whether the ops of each step are wanted.
+    with_ops: bool,
     /// None: `SparseCore`s do not count here.
     offloaded: OffloadedOps,
 }
 
-/// An event that belongs to a step.
-struct Grouped {
-    event: OpEvent,
-    place: StepPlace,
-}
-
-/// Where an event belongs.
+/// The step that an event belongs to, by the order of their first events.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::opstats) struct StepPlace {
-    /// Its step, by the order of their first events.
-    step: u32,
-    category: Category,
-}
+pub(in crate::opstats) struct StepPlace(u32);
 
 impl<'a> StepOps<'a> {
     /// None for planes that are no cores, and for cores without a line of ops. Ops of steps are those
@@ -84,9 +81,8 @@ impl<'a> StepOps<'a> {
             markers,
             core_id: first_id.wrapping_add(plane.id() as u32),
             categories: Categories::new(plane),
-            nesting: Nesting::new(),
             sums: Sums::default(),
-            ops: (with_ops && !is_sparse).then(|| OpTable::new(plane, TpuCoreType::Unknown)),
+            with_ops: with_ops && !is_sparse,
             offloaded: OffloadedOps::default(),
         })
     }
@@ -96,19 +92,8 @@ impl<'a> StepOps<'a> {
         self.line.index()
     }
 
-    /// Adds the next event of the line.
-    #[inline]
-    pub(in crate::opstats) fn add(&mut self, event: &OpEvent) {
-        let Some(place) = self.note(event) else { return };
-        let grouped = Grouped { event: event.clone(), place };
-        let (sums, ops, offloaded) = (&mut self.sums, &mut self.ops, &self.offloaded);
-        self.nesting.push(event.span, grouped, |grouped, children_ps| {
-            sums.close(&grouped.event, grouped.place, children_ps, ops.as_mut(), offloaded);
-        });
-    }
-
-    /// Says where the next event of the line belongs, for who finds out by himself what time its
-    /// children take and then calls [`Self::close`]; `None` for an event of no step.
+    /// Says where the next event of the line belongs, for who finds out what time its children take and
+    /// then calls [`Self::close`]; `None` for an event of no step.
     #[allow(clippy::inline_always, reason = "run for every op of a profile")]
     #[inline(always)]
     pub(in crate::opstats) fn note(&mut self, event: &OpEvent) -> Option<StepPlace> {
@@ -117,30 +102,34 @@ impl<'a> StepOps<'a> {
         if let Some(all_reduce) = event.numbers().and_then(|numbers| numbers.all_reduce) {
             self.sums.steps[step].all_reduces.push(all_reduce);
         }
-        Some(StepPlace { step: step as u32, category: self.categories.of(event.metadata) })
+        Some(StepPlace(step as u32))
     }
 
-    /// Adds an event that was noted, once the time of its children is known, picoseconds.
-    #[inline]
+    /// Adds an event that was noted, once the time of its children is known, picoseconds. `table` says
+    /// what the ops of the plane are.
+    #[allow(clippy::inline_always, reason = "run for every op of a profile")]
+    #[inline(always)]
     pub(in crate::opstats) fn close(
         &mut self,
         event: &OpEvent,
         place: StepPlace,
         children_ps: u64,
+        table: &mut OpTable<'_>,
     ) {
-        self.sums.close(event, place, children_ps, self.ops.as_mut(), &self.offloaded);
+        let Some(category) = self.categories.of(event.metadata, table) else { return };
+        let step = &mut self.sums.steps[place.0 as usize];
+        step.add(category, event.span.duration_ps.wrapping_sub(children_ps));
+        if self.with_ops {
+            step.ops.add(event, children_ps, table, &self.offloaded);
+        }
     }
 
-    /// The steps, as far as they have marks.
-    pub fn finish(mut self) -> StepEvents {
-        let (mut sums, mut ops) = (self.sums, self.ops);
-        self.nesting.flush(|grouped, children_ps| {
-            sums.close(&grouped.event, grouped.place, children_ps, ops.as_mut(), &self.offloaded);
-        });
+    /// The steps, as far as they have marks; `descriptions` are those of the table.
+    pub(in crate::opstats) fn finish(self, descriptions: &Arc<Descriptions>) -> StepEvents {
         let (core_id, names) = (self.core_id, self.categories.names);
-        let descriptions = ops.map(|table| Arc::new(table.into_descriptions()));
-        let of_step = |step| of_step(step, core_id, &names, descriptions.as_ref());
-        let mut steps: StepEvents = sums.steps.into_iter().map(of_step).collect();
+        let descriptions = self.with_ops.then_some(descriptions);
+        let of_step = |step| of_step(step, core_id, &names, descriptions);
+        let mut steps: StepEvents = self.sums.steps.into_iter().map(of_step).collect();
         if !steps.is_empty() {
             let markers = self.markers.map(|line| step_markers(line, core_id));
             intersect(&mut steps, markers.unwrap_or_default());
@@ -166,58 +155,59 @@ pub fn has_infeed_op(plane: PlaneView<'_>) -> bool {
             .any(|line| line.events().any(|event| infeeds.contains(&event.metadata_index())))
 }
 
-/// The category of the events of one metadata: the place of its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Category(u32);
-
-impl Category {
-    const NOT_LOOKED_UP: Self = Self(u32::MAX);
-    /// They are no ops.
-    const NONE: Self = Self(u32::MAX - 1);
-}
-
-impl Default for Category {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
 /// The categories of a plane's ops, by metadata.
 struct Categories<'a> {
     plane: PlaneView<'a>,
     names: Vec<Arc<str>>,
-    places: HashMap<&'a str, usize>,
-    by_metadata: Vec<Category>,
+    places: HashMap<String, u32>,
+    /// The place of the name, [`NO_OP`] or [`NOT_LOOKED_UP`].
+    by_metadata: Vec<u32>,
 }
+
+/// Stands for a metadata that was not asked for.
+const NOT_LOOKED_UP: u32 = u32::MAX;
+/// Stands for metadata of events that are no ops.
+const NO_OP: u32 = u32::MAX - 1;
 
 impl<'a> Categories<'a> {
     fn new(plane: PlaneView<'a>) -> Self {
         Self { plane, names: Vec::new(), places: HashMap::new(), by_metadata: Vec::new() }
     }
 
+    /// The place of the category of a metadata's events among the names; `None` where they are no ops.
     #[inline]
-    fn of(&mut self, metadata: u32) -> Category {
-        match self.by_metadata.get(metadata as usize) {
-            Some(&category) if category != Category::NOT_LOOKED_UP => category,
-            _ => self.first_of(metadata),
-        }
+    fn of(&mut self, metadata: u32, table: &OpTable<'_>) -> Option<usize> {
+        let place = match self.by_metadata.get(metadata as usize) {
+            Some(&place) if place != NOT_LOOKED_UP => place,
+            _ => self.look_up(metadata, table),
+        };
+        (place != NO_OP).then_some(place as usize)
     }
 
     #[cold]
-    fn first_of(&mut self, metadata: u32) -> Category {
+    fn look_up(&mut self, metadata: u32, table: &OpTable<'_>) -> u32 {
         if metadata == u32::MAX {
-            return Category::NONE;
+            return NO_OP;
         }
         let at = metadata as usize;
         if self.by_metadata.len() <= at {
-            self.by_metadata.resize(at + 1, Category::NOT_LOOKED_UP);
+            self.by_metadata.resize(at + 1, NOT_LOOKED_UP);
         }
-        let place = self.look_up(metadata);
-        self.by_metadata[at] = place.map_or(Category::NONE, |place| Category(place as u32));
+        let category = match table.described(metadata) {
+            Some(described) => described.category(),
+            None => self.read(metadata),
+        };
+        self.by_metadata[at] = category.map_or(NO_OP, |category| {
+            *self.places.entry(category.to_owned()).or_insert_with(|| {
+                self.names.push(category.into());
+                self.names.len() as u32 - 1
+            })
+        });
         self.by_metadata[at]
     }
 
-    fn look_up(&mut self, metadata: u32) -> Option<usize> {
+    /// The category of a metadata's events, without all else that it says of their op.
+    fn read(&self, metadata: u32) -> Option<&'a str> {
         let (mut program, mut symbol, mut category) = (None, None, "");
         let types = [StatType::ProgramId, StatType::SymbolId, StatType::HloCategory];
         for stat in self.plane.event_metadata_at(metadata).stats().of_types(types) {
@@ -228,13 +218,7 @@ impl<'a> Categories<'a> {
                 _ => {}
             }
         }
-        program?;
-        symbol.filter(|&symbol| symbol != 0)?;
-        let place = self.places.entry(category).or_insert_with(|| {
-            self.names.push(category.into());
-            self.names.len() - 1
-        });
-        Some(*place)
+        program.and(symbol).filter(|&symbol| symbol != 0).map(|_| category)
     }
 }
 
@@ -274,31 +258,18 @@ impl Sums {
         self.latest = Some((group_id, place));
         place
     }
+}
 
+impl StepSums {
+    /// Adds time of a category, picoseconds.
     #[inline]
-    fn close(
-        &mut self,
-        event: &OpEvent,
-        place: StepPlace,
-        children_ps: u64,
-        ops: Option<&mut OpTable<'_>>,
-        offloaded: &OffloadedOps,
-    ) {
-        if place.category == Category::NONE {
-            return;
+    fn add(&mut self, category: usize, self_ps: u64) {
+        self.total_ps = self.total_ps.wrapping_add(self_ps);
+        if self.category_ps.len() <= category {
+            self.category_ps.resize(category + 1, None);
         }
-        let category = place.category.0 as usize;
-        let step = &mut self.steps[place.step as usize];
-        let self_ps = event.span.duration_ps.wrapping_sub(children_ps);
-        step.total_ps = step.total_ps.wrapping_add(self_ps);
-        if step.category_ps.len() <= category {
-            step.category_ps.resize(category + 1, None);
-        }
-        let category_ps = step.category_ps[category].get_or_insert(0);
+        let category_ps = self.category_ps[category].get_or_insert(0);
         *category_ps = category_ps.wrapping_add(self_ps);
-        if let Some(table) = ops {
-            step.ops.add(event, children_ps, table, offloaded);
-        }
     }
 }
 
