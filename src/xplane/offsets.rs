@@ -176,6 +176,7 @@ impl Offsets {
     pub(super) fn adopt(&mut self, first: usize, count: usize, whole: Vec<Whole>) {
         if self.whole.is_empty() {
             self.whole = whole;
+            self.whole.shrink_to_fit();
             return;
         }
         let places = self.whole.len() as u32;
@@ -186,6 +187,7 @@ impl Offsets {
                 }
             }
         }
+        self.whole.reserve_exact(whole.len());
         self.whole.extend(whole);
     }
 }

@@ -220,6 +220,7 @@ impl SpanBuilder {
             spans.0.sort_unstable();
             join_sorted(&mut spans.0);
         }
+        spans.0.shrink_to_fit();
         spans
     }
 }
