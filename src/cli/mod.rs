@@ -27,7 +27,7 @@ mod tool_data;
 mod unicode;
 pub mod value;
 
-use crate::store::STDIN;
+use crate::store::{STDIN, threads};
 use fire::Outcome;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -64,6 +64,7 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
             }
         }
     }
+    threads::start();
     let _progress = progress::start(command.map_or("xprof-rs", |command| command.name));
     match fire::walk(words, &|command, bound| commands::call(command, bound, form)) {
         Ok(Outcome::Result(component)) => output::print_result(component),

@@ -6,7 +6,7 @@ use super::tool_data::{self, ToolData};
 use super::value::{Value, text_of_bytes};
 use super::{diff, export, man, output, progress, report, session, shells};
 use crate::session::Session;
-use crate::store::STDIN;
+use crate::store::{STDIN, threads};
 use lexopt::prelude::{Long, Short, Value as Word};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -220,6 +220,7 @@ pub fn run(command: &'static OwnCommand, words: Vec<OsString>) -> ExitCode {
     let result = Words::parse(command, words).map_err(Failure::Usage);
     let result = result.and_then(|words| match command.run {
         Some(run) if !words.has("help") => {
+            threads::start();
             let _progress = progress::start(command.name);
             run(&words)
         }

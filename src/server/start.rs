@@ -1,6 +1,7 @@
 //! Start of the server: the log directory, the address, one line that says where it is.
 
 use super::{App, Config, pool};
+use crate::store::threads;
 use std::io::{self, ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::process::ExitCode;
@@ -30,6 +31,10 @@ pub fn serve(config: Config) -> ExitCode {
              different."
         );
         return ExitCode::from(EXIT_USAGE);
+    }
+    if let Err(error) = threads::start_some() {
+        eprintln!("xprof-rs: the system gives no thread (see `ulimit -u`): {error}");
+        return ExitCode::FAILURE;
     }
     let listener = match listen(&config.host, config.port) {
         Ok(listener) => listener,

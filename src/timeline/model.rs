@@ -81,6 +81,8 @@ pub(super) struct LineData {
     pub marks: Marks,
     /// Sorted by key, then in the order in which they were added.
     pub edits: Vec<Edit>,
+    /// The metadata ids of their stats, each once.
+    pub edited_ids: Vec<i64>,
     /// New durations of file events, sorted by key.
     pub durations: Vec<(EventKey, i64)>,
 }
@@ -178,6 +180,11 @@ impl LineData {
     pub fn add_edits(&mut self, edits: impl IntoIterator<Item = Edit>) {
         let before = self.edits.len();
         self.edits.extend(edits);
+        for edit in &self.edits[before..] {
+            if !self.edited_ids.contains(&edit.stat.metadata_id) {
+                self.edited_ids.push(edit.stat.metadata_id);
+            }
+        }
         if self.edits.len() > before {
             self.edits.sort_by_key(|edit| edit.key);
         }
@@ -185,6 +192,11 @@ impl LineData {
 }
 
 impl PlaneData {
+    /// Whether stats with this metadata id are made of what else the stats of an event say.
+    pub fn is_flow(&self, id: i64) -> bool {
+        self.flows.as_ref().is_some_and(|rule| rule.flow_stat == id)
+    }
+
     /// Index of a group id among those that marks refer to.
     pub fn group_index(&mut self, group_id: i64) -> usize {
         *self.group_places.entry(group_id).or_insert_with(|| {

@@ -5,7 +5,7 @@ use super::model::{EventKey, LineData, MetadataIndex, NO_METADATA, PlaneData};
 use super::stats::{EventStats, MetadataStats, PlaneStats, StatView};
 use super::timespan::Timespan;
 use crate::xplane::schema::{EventType, StatType, is_derived_line_id};
-use crate::xplane::{Event, Line, Plane, Times, TimesInOrder};
+use crate::xplane::{Event, Line, Plane, Stat, StatValue, Times, TimesInOrder};
 use std::ops::Range;
 
 /// A plane with what was added to it.
@@ -107,15 +107,6 @@ impl<'a> PlaneView<'a> {
             let added = &self.data.stat_metadata;
             added.iter().find(|entry| entry.stat_type == Some(stat_type)).map(|entry| entry.id)
         })
-    }
-
-    /// Whether stats with this metadata id can be made of what is known of an event, or take the place
-    /// of the file's, without being among its edits.
-    fn may_be_made(self, id: i64) -> bool {
-        let data = self.data;
-        id == data.group_id_stat
-            || id == data.is_eager_stat
-            || data.flows.as_ref().is_some_and(|rule| rule.flow_stat == id)
     }
 
     /// Whether events of the plane can have a flow, of the file or made of their stats.
@@ -277,7 +268,7 @@ impl<'a> LineView<'a> {
 
     /// Whether an event of the line can have this stat, of the file or added; marks aside.
     pub fn may_have_stat(self, metadata_id: Option<i64>) -> bool {
-        metadata_id.is_some_and(|id| self.has_edits() || self.has_file_stat([id]))
+        metadata_id.is_some_and(|id| self.data.edited_ids.contains(&id) || self.has_file_stat([id]))
     }
 
     /// The groups that XProf's grouping gave the events; see [`EventView::added_group_id`].
@@ -582,17 +573,30 @@ impl<'a> EventView<'a> {
 
     /// The first stat of the event with this metadata id.
     pub fn stat_of(self, id: i64) -> Option<StatView<'a>> {
-        let is_edited = || {
-            let edits = self.line.data.edits_of(self.key);
-            edits.iter().any(|edit| edit.stat.metadata_id == id)
-        };
-        if let Some(event) = self.file
-            && !self.line.plane.may_be_made(id)
-            && !(self.line.has_edits() && is_edited())
-        {
-            return event.stats_of(&[id]).next().map(|stat| self.line.plane.resolve(stat));
+        let (plane, line) = (self.line.plane, self.line.data);
+        let is_edited = || line.edits_of(self.key).iter().any(|edit| edit.stat.metadata_id == id);
+        if plane.data.is_flow(id) || line.edited_ids.contains(&id) && is_edited() {
+            return self.stats().find(|stat| stat.metadata_id == id);
         }
-        self.stats().find(|stat| stat.metadata_id == id)
+        // A mark stands in the place of the first such stat of the file, or follows where there is none.
+        let (is_group, is_eager) = (id == plane.data.group_id_stat, id == plane.data.is_eager_stat);
+        if is_group || is_eager {
+            let mark = line.mark(self.key);
+            match (mark.group().filter(|_| is_group), mark.eager().filter(|_| is_eager)) {
+                (None, None) => {}
+                (Some(group), None) if !mark.is_late() => {
+                    let value = StatValue::Int(plane.data.groups[group]);
+                    return Some(plane.resolve(Stat { metadata_id: id, value }));
+                }
+                (None, Some(eager)) => {
+                    let value = StatValue::Int(i64::from(eager));
+                    return Some(plane.resolve(Stat { metadata_id: id, value }));
+                }
+                _ => return self.stats().find(|stat| stat.metadata_id == id),
+            }
+        }
+        let file = self.file.filter(|_| self.line.has_file_stat([id]))?;
+        file.stats_of(&[id]).next().map(|stat| plane.resolve(stat))
     }
 
     /// The group of the event: its first `group_id` stat, of the file or added.
