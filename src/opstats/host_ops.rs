@@ -57,13 +57,14 @@ pub(super) fn ops_of_host(plane: PlaneView<'_>) -> OpMetricsDb {
 /// (`CollectTfOpsFromHostThreadsXPlane`).
 fn collect_ops(plane: PlaneView<'_>, ids: StatIds) -> HostOps<'_> {
     let mut ops = HostOps::default();
-    let mut seen: HashSet<i64, RandomState> = HashSet::default();
+    // By metadata; those that are in no table have ids only.
+    let mut seen = vec![false; plane.all_event_metadata().count()];
+    let mut seen_ids: HashSet<i64, RandomState> = HashSet::default();
     for line in plane.lines() {
         let may_have_stage = line.may_have_stat(ids.stage);
-        let mut last = None;
         let metadata = line.metadata();
         for place in 0..line.event_count() {
-            if !may_have_stage && last == Some(metadata.at(place)) {
+            if !may_have_stage && seen.get(metadata.at(place) as usize) == Some(&true) {
                 continue;
             }
             let event = line.event(place);
@@ -79,13 +80,12 @@ fn collect_ops(plane: PlaneView<'_>, ids: StatIds) -> HostOps<'_> {
                 }
                 continue;
             }
-            let index = event.metadata_index();
-            if last == Some(index) {
-                continue;
-            }
-            last = Some(index);
             let id = event.metadata_id();
-            if seen.insert(id) && !event.name().is_empty() {
+            let is_new = match seen.get_mut(event.metadata_index() as usize) {
+                Some(seen) => !std::mem::replace(seen, true),
+                None => seen_ids.insert(id),
+            };
+            if is_new && !event.name().is_empty() {
                 let op = TfOp::parse(event.name());
                 if op.category != Category::Unknown {
                     ops.entry(id).or_insert(HostOp {
@@ -191,7 +191,19 @@ fn executions_of<'a>(
     if ops.is_empty() && !may_have_tf_op {
         return (executions, activities);
     }
-    for event in line.events() {
+    let says_more = may_have_stage || may_have_tf_op;
+    // Whether events of a metadata stand for ops, once that was asked.
+    let mut are_ops: Vec<Option<bool>> = vec![None; line.metadata_places()];
+    let metadata = line.metadata();
+    for place in 0..line.event_count() {
+        let of_metadata = are_ops.get_mut(metadata.at(place) as usize);
+        if !says_more && matches!(of_metadata, Some(Some(false))) {
+            continue;
+        }
+        let event = line.event(place);
+        if let Some(is_op) = of_metadata {
+            is_op.get_or_insert_with(|| ops.contains_key(&event.metadata_id()));
+        }
         let stage = if may_have_stage { stat_of(event, ids.stage) } else { None };
         let id = stage.map_or_else(|| event.metadata_id(), |stage| stage.int_value());
         if let Some(&op) = ops.get(&id) {

@@ -61,15 +61,25 @@ pub(super) fn for_each_moment(
     spans: impl ExactSizeIterator<Item = (u8, Timespan)> + Clone,
     mut visit: impl FnMut(usize, Timespan),
 ) {
+    let may_hide = spans.clone().all(|(_, span)| span.begin_ps <= span.end_ps());
     // A span of no time ends before it starts: then it is seen what else goes on.
-    let may_hide = spans.clone().all(|(_, span)| span.begin_ps < span.end_ps());
+    let takes_no_time = |span: Timespan| span.begin_ps == span.end_ps();
+    let at_once = spans.clone().filter(|&(_, span)| takes_no_time(span));
+    let mut at_once: Vec<u64> = at_once.map(|(_, span)| span.begin_ps).collect();
+    at_once.sort_unstable();
+    let is_seen = |span: Timespan| {
+        let first = at_once.partition_point(|&time_ps| time_ps < span.begin_ps);
+        at_once.get(first).is_some_and(|&time_ps| time_ps <= span.end_ps())
+    };
     let mut boundaries = Vec::with_capacity(if may_hide { 0 } else { 2 * spans.len() });
     let mut around: Option<(u8, Timespan)> = None;
     for (rank, span) in spans {
-        if may_hide && around.is_some_and(|around| hides(around, (rank, span))) {
-            continue;
+        if may_hide && !takes_no_time(span) {
+            if around.is_some_and(|around| hides(around, (rank, span))) && !is_seen(span) {
+                continue;
+            }
+            around = Some((rank, span));
         }
-        around = Some((rank, span));
         let (begin_ps, end_ps) = (span.begin_ps, span.end_ps());
         boundaries.push(Key::of(Boundary { time_ps: begin_ps, is_start: true, rank }));
         boundaries.push(Key::of(Boundary { time_ps: end_ps, is_start: false, rank }));

@@ -226,6 +226,14 @@ impl<'a> LineView<'a> {
         self.has_edits() || self.has_file_stat(made.chain(self.plane.stat_ids(StatType::Flow)))
     }
 
+    /// How many places a table by metadata of the line's events should have: those of all metadata,
+    /// but few for a line of few events. Metadata of higher indexes can occur, too.
+    pub fn metadata_places(self) -> usize {
+        let plane = self.plane;
+        let all = plane.file.event_metadata().len() + plane.data.event_metadata.len();
+        all.min(8 * self.event_count())
+    }
+
     /// Whether stats were added to any event of the line.
     pub fn has_edits(self) -> bool {
         !self.data.edits.is_empty()

@@ -193,7 +193,7 @@ fn of_line(line: LineView<'_>, stats: &HostStats, producers: &HashSet<(i64, i64)
     let has_stages = line.has_file_stat(stats.stage_name.iter().copied());
     let has_groups = line.has_file_stat(stats.group_id.iter().copied());
     let has_stats = has_groups || line.has_file_stat(stats.others.iter().copied());
-    let mut kinds: HashMap<u32, Kind> = HashMap::new();
+    let mut kinds: Vec<Option<Kind>> = vec![None; line.metadata_places()];
     let mut ancestors: Vec<Ancestor> = Vec::new();
     let mut current: Option<(i64, StepDetails)> = None;
     let says_something = has_stats || line.has_edits();
@@ -213,8 +213,11 @@ fn of_line(line: LineView<'_>, stats: &HostStats, producers: &HashSet<(i64, i64)
             push_ancestor(&mut ancestors, span, !read.stage_name.is_empty(), from_stage)
         };
         let Some(group_id) = read.group_id.filter(|&group_id| group_id >= 0) else { continue };
-        let metadata = metadata.at(place);
-        let kind = *kinds.entry(metadata).or_insert_with(|| Kind::of(line.event(place).name()));
+        let read_kind = || Kind::of(line.event(place).name());
+        let kind = match kinds.get_mut(metadata.at(place) as usize) {
+            Some(kind) => *kind.get_or_insert_with(read_kind),
+            None => read_kind(),
+        };
         let step = match &mut current {
             Some((id, step)) if *id == group_id => step,
             _ => {
