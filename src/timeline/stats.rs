@@ -105,28 +105,34 @@ impl<'a> PlaneView<'a> {
 #[derive(Debug)]
 pub struct StatHints<'a> {
     line: LineView<'a>,
-    /// Where the events are those of the file.
     file: Option<LineStats<'a>>,
+    /// By key, up to the last event with edits.
+    are_edited: Vec<bool>,
 }
 
 impl<'a> LineView<'a> {
     /// Which events can have stats.
     pub fn stat_hints(self) -> StatHints<'a> {
-        StatHints { line: self, file: self.plain_file().map(|file| file.number_stats()) }
+        let edits = &self.data.edits;
+        let mut are_edited = vec![false; edits.last().map_or(0, |last| last.key as usize + 1)];
+        edits.iter().for_each(|edit| are_edited[edit.key as usize] = true);
+        StatHints { line: self, file: self.file.map(|file| file.number_stats()), are_edited }
     }
 }
 
 impl StatHints<'_> {
-    /// Whether the event at a place can have a stat; see [`EventView::may_have_stats`].
+    /// Whether the event at a place can have a stat, of the file or added, beside marks.
     #[inline]
     pub fn may_have(&mut self, place: usize) -> bool {
-        match &mut self.file {
-            Some(file) => {
-                let position = file.position(place);
-                file.may_have_stats(position)
-            }
-            None => self.line.event(place).may_have_stats(),
+        let key = self.line.key_at(place);
+        if self.are_edited.get(key as usize) == Some(&true) {
+            return true;
         }
+        let file = self.file.as_mut().filter(|_| key < self.line.data.file_events);
+        file.is_some_and(|file| {
+            let position = file.position(key as usize);
+            file.may_have_stats(position)
+        })
     }
 }
 

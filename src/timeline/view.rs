@@ -156,7 +156,7 @@ impl<'a> PlaneView<'a> {
 pub struct LineView<'a> {
     pub(super) plane: PlaneView<'a>,
     pub(super) data: &'a LineData,
-    file: Option<Line<'a>>,
+    pub(super) file: Option<Line<'a>>,
     index: usize,
 }
 
@@ -566,12 +566,6 @@ impl<'a> EventView<'a> {
     #[inline]
     pub fn has_edits(self) -> bool {
         self.line.has_edits() && !self.line.data.edits_of(self.key).is_empty()
-    }
-
-    /// Whether the event can have a stat, of the file or added, beside marks.
-    #[inline]
-    pub fn may_have_stats(self) -> bool {
-        self.has_edits() || self.file.is_some_and(|event| event.may_have_stats())
     }
 
     /// The first stat of the event with this type.

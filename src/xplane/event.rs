@@ -65,12 +65,6 @@ impl<'a> Event<'a> {
         StatMessages::at(&self.line.plane.space.bytes, self.position())
     }
 
-    /// Whether the event has a stat, or is written so that this is not seen at once.
-    #[inline]
-    pub fn may_have_stats(&self) -> bool {
-        may_have_stats(&self.line.plane.space.bytes, self.position())
-    }
-
     /// The stats, in the order of the file.
     #[inline]
     pub fn stats(&self) -> Stats<'a> {
