@@ -7,6 +7,7 @@
 mod report_files;
 
 use report_files::{Profile, Scratch};
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -369,6 +370,35 @@ fn a_file_that_may_not_grow_is_an_error_of_the_write() {
     let output = Command::new("bash").args(["-c", &line]).output().unwrap();
     assert_eq!(code(&output), 3, "{}", stderr(&output));
     assert!(stdout(&output).contains("[Errno 27] File too large"), "{}", stdout(&output));
+}
+
+/// Runs the binary where one more process or thread of its user is too many; limits do not hold for
+/// root, so root runs it as somebody else. `None` where that somebody may not run it at all.
+fn run_alone(words: &[&str]) -> Option<Output> {
+    let binary = env!("CARGO_BIN_EXE_xprof-rs");
+    let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
+    let start: &[&str] =
+        if is_root { &["setpriv", "--reuid=65534", "--clear-groups"] } else { &[] };
+    let line = [start, &["prlimit", "--nproc=1", binary]].concat();
+    let run = |words: &[&str]| Command::new(line[0]).args(&line[1..]).args(words).output().ok();
+    run(&["--version"]).filter(|output| output.status.success())?;
+    run(words)
+}
+
+#[test]
+fn a_limit_of_the_number_of_threads_ends_no_command() {
+    let scratch = Scratch::new("cli-threads");
+    let profile = scratch.write("h.xplane.pb", &long_profile("kernel", 100_000));
+    std::fs::set_permissions(scratch.path(), Permissions::from_mode(0o755)).unwrap();
+    let Some(output) = run_alone(&["list_xplane_events", text(&profile)]) else {
+        eprintln!("skipped: there is nobody whose threads can be limited");
+        return;
+    };
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output), stdout(&run(&scratch, &["list_xplane_events", text(&profile)])));
+    let server = run_alone(&["--logdir", text(scratch.path()), "--port", "0"]).unwrap();
+    assert_eq!(code(&server), 1);
+    assert!(stderr(&server).contains("the system gives no thread"), "{}", stderr(&server));
 }
 
 /// What bash offers for a line, the cursor being at its end.

@@ -78,12 +78,14 @@ impl PythonRegex {
 }
 
 /// Searches on a thread of its own, which is left behind when the time is over: the program ends
-/// with the error soon after.
+/// with the error soon after. Where the system gives no thread only steps are limited.
 fn search_long(regex: &Regex, text: &str, limit: Duration) -> Option<bool> {
     let (sender, receiver) = mpsc::channel();
-    let (regex, text) = (regex.clone(), text.to_owned());
-    let search = move || sender.send(regex.is_match(&text).ok());
-    thread::Builder::new().spawn(search).ok()?;
+    let (own_regex, own_text) = (regex.clone(), text.to_owned());
+    let search = move || sender.send(own_regex.is_match(&own_text).ok());
+    if thread::Builder::new().spawn(search).is_err() {
+        return regex.is_match(text).ok();
+    }
     receiver.recv_timeout(limit).ok()?
 }
 
