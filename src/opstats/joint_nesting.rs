@@ -36,8 +36,8 @@ struct Open {
 }
 
 impl JointNesting {
-    /// Takes the next event; `place` is its step. Most events turn out to be leaves at once: the one that follows, `next`, does not lie in
-    /// them, and belongs to a step where they do.
+    /// Takes the next event; `place` is its step. Most events turn out to be leaves at once: the one
+    /// that follows, `next`, does not lie in them, and belongs to a step where they do.
     #[inline]
     pub fn push(
         &mut self,

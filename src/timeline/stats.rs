@@ -115,7 +115,9 @@ impl<'a> LineView<'a> {
     pub fn stat_hints(self) -> StatHints<'a> {
         let edits = &self.data.edits;
         let mut are_edited = vec![false; edits.last().map_or(0, |last| last.key as usize + 1)];
-        edits.iter().for_each(|edit| are_edited[edit.key as usize] = true);
+        for edit in edits {
+            are_edited[edit.key as usize] = true;
+        }
         StatHints { line: self, file: self.file.map(|file| file.number_stats()), are_edited }
     }
 }
