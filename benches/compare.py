@@ -75,8 +75,15 @@ def peak_mib(pid):
     task = pathlib.Path(f'/proc/{pid}')
     status = (task / 'status').read_text().splitlines()
     own = next(int(line.split()[1]) for line in status if line.startswith('VmHWM')) / 1024
-    children = [child for thread in (task / 'task').iterdir() for child in (thread / 'children').read_text().split()]
+    children = [child for thread in (task / 'task').iterdir() for child in children_of(thread)]
     return own + sum(peak_mib(child) for child in children)
+
+
+def children_of(thread):
+    """The processes that a thread started; none where it ended meanwhile."""
+    with contextlib.suppress(FileNotFoundError):
+        return (thread / 'children').read_text().split()
+    return []
 
 
 @contextlib.contextmanager
