@@ -379,7 +379,8 @@ fn run_alone(words: &[&str]) -> Option<Output> {
     let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
     let start: &[&str] =
         if is_root { &["setpriv", "--reuid=65534", "--clear-groups"] } else { &[] };
-    let line = [start, &["prlimit", "--nproc=1", binary]].concat();
+    // A server that starts after all is a failure, not a test without an end.
+    let line = [&["timeout", "60"], start, &["prlimit", "--nproc=1", binary]].concat();
     let run = |words: &[&str]| Command::new(line[0]).args(&line[1..]).args(words).output().ok();
     run(&["--version"]).filter(|output| output.status.success())?;
     run(words)

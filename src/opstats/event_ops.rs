@@ -75,9 +75,7 @@ impl Sums {
     fn add_only_times(&self) -> bool {
         self.occurrences != 0 && !self.is_custom_call
     }
-}
 
-impl Sums {
     /// An op with what it costs once, as all its executions together.
     fn measured(&self, mut op: OpMetrics) -> OpMetrics {
         op.occurrences = self.occurrences;

@@ -58,7 +58,7 @@ pub(super) fn ops_of_host(plane: PlaneView<'_>) -> OpMetricsDb {
 fn collect_ops(plane: PlaneView<'_>, ids: StatIds) -> HostOps<'_> {
     let mut ops = HostOps::default();
     // By metadata; those that are in no table have ids only.
-    let mut seen = vec![false; plane.all_event_metadata().count()];
+    let mut seen = vec![false; plane.event_metadata_count()];
     let mut seen_ids: HashSet<i64, RandomState> = HashSet::default();
     for line in plane.lines() {
         let may_have_stage = line.may_have_stat(ids.stage);

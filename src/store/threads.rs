@@ -14,9 +14,9 @@ type Main = Box<dyn FnOnce() + Send>;
 
 /// Starts the threads for a command, whose own thread does all work where the system gives no other.
 pub fn start() {
-    let (count, places) = waiting(wanted(), spawn);
-    // It fails only where they are there already.
-    _ = pool_of(count).spawn_handler(hand_over(places)).build_global();
+    if start_some().is_err() {
+        _ = own_thread().build_global();
+    }
 }
 
 /// Starts the threads for a server, which cannot do without any.
@@ -24,8 +24,10 @@ pub fn start() {
 /// # Errors
 /// Why the system gives none.
 pub fn start_some() -> io::Result<()> {
-    thread::Builder::new().spawn(|| {})?;
-    start();
+    let (count, places) = waiting(wanted(), spawn)?;
+    // It fails only where there is a pool already.
+    let pool = ThreadPoolBuilder::new().num_threads(count);
+    _ = pool.spawn_handler(hand_over(places)).build_global();
     Ok(())
 }
 
@@ -40,28 +42,32 @@ fn spawn(main: Main) -> io::Result<()> {
     thread::Builder::new().spawn(main).map(drop)
 }
 
-/// Starts as many threads as there are, of those wanted, each of which waits for its place in a pool.
+/// Starts as many threads as there are, of those wanted, each of which waits for its place in a pool;
+/// an error where there is none.
 fn waiting(
     wanted: usize,
     spawn: impl Fn(Main) -> io::Result<()>,
-) -> (usize, Sender<ThreadBuilder>) {
+) -> io::Result<(usize, Sender<ThreadBuilder>)> {
     let (places, waiting) = crossbeam_channel::unbounded::<ThreadBuilder>();
-    let one = |_: &usize| {
+    for count in 0..wanted {
         let waiting = waiting.clone();
         let main = move || {
             if let Ok(place) = waiting.recv() {
                 place.run();
             }
         };
-        spawn(Box::new(main)).is_ok()
-    };
-    ((0..wanted).take_while(one).count(), places)
+        match spawn(Box::new(main)) {
+            Ok(()) => {}
+            Err(error) if count == 0 => return Err(error),
+            Err(_) => return Ok((count, places)),
+        }
+    }
+    Ok((wanted, places))
 }
 
-/// A pool of so many threads; with none the caller's own counts.
-fn pool_of(count: usize) -> ThreadPoolBuilder {
-    let pool = ThreadPoolBuilder::new().num_threads(count.max(1));
-    if count == 0 { pool.use_current_thread() } else { pool }
+/// A pool of the caller's thread alone.
+fn own_thread() -> ThreadPoolBuilder {
+    ThreadPoolBuilder::new().num_threads(1).use_current_thread()
 }
 
 /// Gives places in a pool to threads that wait.
@@ -87,8 +93,14 @@ mod tests {
             // On a thread of its own, which may become one of the pool.
             let sum = thread::scope(|scope| {
                 let all = scope.spawn(|| {
-                    let (count, places) = waiting(4, some);
-                    let pool = pool_of(count).spawn_handler(hand_over(places)).build().unwrap();
+                    let pool = match waiting(4, some) {
+                        Ok((count, places)) => {
+                            let pool = ThreadPoolBuilder::new().num_threads(count);
+                            pool.spawn_handler(hand_over(places)).build()
+                        }
+                        Err(_) => own_thread().build(),
+                    };
+                    let pool = pool.unwrap();
                     assert_eq!(pool.current_num_threads(), threads);
                     pool.install(|| (0..1000_u64).into_par_iter().sum::<u64>())
                 });

@@ -151,11 +151,8 @@ impl LineData {
             return;
         }
         let mark = |number: u32| {
-            let mut mark = Mark::default();
-            if let Some(place) = number.checked_sub(1) {
-                mark.set_group(indexes[place as usize], false);
-            }
-            mark
+            let place = number.checked_sub(1);
+            Mark::of_group(place.map(|place| indexes[place as usize]), false)
         };
         if first == 0 && self.marks.is_empty() && numbers.len() == self.key_count() {
             self.marks = Marks::of_numbers(&numbers, mark);
@@ -176,13 +173,7 @@ impl LineData {
         if groups.clone().next().is_none() {
             return;
         }
-        let marks = groups.map(|(length, group)| {
-            let mut mark = Mark::default();
-            if let Some(group) = group {
-                mark.set_group(group, true);
-            }
-            (length, mark)
-        });
+        let marks = groups.map(|(length, group)| (length, Mark::of_group(group, true)));
         self.marks = Marks::of_runs(self.key_count(), marks);
     }
 

@@ -103,7 +103,7 @@ impl<'a> PlaneEditor<'a> {
     }
 
     fn metadata_count(&self) -> usize {
-        self.view.file.event_metadata().len() + self.view.data.event_metadata.len()
+        self.view.event_metadata_count()
     }
 
     /// The event metadata with this name, made where there is none.

@@ -28,6 +28,15 @@ impl Mark {
         (self.0 & Self::EAGER_KNOWN != 0).then_some(self.0 & Self::EAGER != 0)
     }
 
+    /// That of an event of a group, or of none.
+    pub fn of_group(index: Option<usize>, late: bool) -> Self {
+        let mut mark = Self::default();
+        if let Some(index) = index {
+            mark.set_group(index, late);
+        }
+        mark
+    }
+
     /// Sets the group.
     pub fn set_group(&mut self, index: usize, late: bool) {
         let group = (index as u32 + 1) & Self::GROUP;

@@ -87,12 +87,16 @@ impl<'a> PlaneView<'a> {
 
     /// All event metadata, those of the file first.
     pub fn all_event_metadata(self) -> impl Iterator<Item = EventMetadataView<'a>> + use<'a> {
-        let count = self.file.event_metadata().len() + self.data.event_metadata.len();
-        (0..count as MetadataIndex)
+        (0..self.event_metadata_count() as MetadataIndex)
             .filter(move |index| {
                 self.data.relabeled.as_ref().is_none_or(|new| !new.replaced.contains(index))
             })
             .map(move |index| EventMetadataView { plane: self, index })
+    }
+
+    /// How many indexes there are of metadata, of the file and added.
+    pub fn event_metadata_count(self) -> usize {
+        self.file.event_metadata().len() + self.data.event_metadata.len()
     }
 
     /// The metadata id of stats of this type: what `stat` of an event looks for.
@@ -229,9 +233,7 @@ impl<'a> LineView<'a> {
     /// How many places a table by metadata of the line's events should have: those of all metadata,
     /// but few for a line of few events. Metadata of higher indexes can occur, too.
     pub fn metadata_places(self) -> usize {
-        let plane = self.plane;
-        let all = plane.file.event_metadata().len() + plane.data.event_metadata.len();
-        all.min(8 * self.event_count())
+        self.plane.event_metadata_count().min(8 * self.event_count())
     }
 
     /// Whether stats were added to any event of the line.
@@ -576,25 +578,24 @@ impl<'a> EventView<'a> {
     /// The first stat of the event with this metadata id.
     pub fn stat_of(self, id: i64) -> Option<StatView<'a>> {
         let (plane, line) = (self.line.plane, self.line.data);
+        let read_all = || self.stats().find(|stat| stat.metadata_id == id);
         let is_edited = || line.edits_of(self.key).iter().any(|edit| edit.stat.metadata_id == id);
         if plane.data.is_flow(id) || line.edited_ids.contains(&id) && is_edited() {
-            return self.stats().find(|stat| stat.metadata_id == id);
+            return read_all();
         }
         // A mark stands in the place of the first such stat of the file, or follows where there is none.
         let (is_group, is_eager) = (id == plane.data.group_id_stat, id == plane.data.is_eager_stat);
         if is_group || is_eager {
             let mark = line.mark(self.key);
-            match (mark.group().filter(|_| is_group), mark.eager().filter(|_| is_eager)) {
-                (None, None) => {}
-                (Some(group), None) if !mark.is_late() => {
-                    let value = StatValue::Int(plane.data.groups[group]);
-                    return Some(plane.resolve(Stat { metadata_id: id, value }));
-                }
-                (None, Some(eager)) => {
-                    let value = StatValue::Int(i64::from(eager));
-                    return Some(plane.resolve(Stat { metadata_id: id, value }));
-                }
-                _ => return self.stats().find(|stat| stat.metadata_id == id),
+            let (group, eager) = (mark.group(), mark.eager());
+            let value = match (group.filter(|_| is_group), eager.filter(|_| is_eager)) {
+                (None, None) => None,
+                (Some(group), None) if !mark.is_late() => Some(plane.data.groups[group]),
+                (None, Some(eager)) => Some(i64::from(eager)),
+                _ => return read_all(),
+            };
+            if let Some(value) = value {
+                return Some(plane.resolve(Stat { metadata_id: id, value: StatValue::Int(value) }));
             }
         }
         let file = self.file.filter(|_| self.line.has_file_stat([id]))?;

@@ -120,9 +120,17 @@ impl<'a> Message<'a> {
     #[inline(always)]
     pub fn next_integer(&mut self) -> Option<NumberStat> {
         let head = self.stat_head()?;
-        let kind =
-            if head.value_tag() == UINT64_VALUE { NumberKind::Uint } else { NumberKind::Int };
-        Some(NumberStat::new(head.id(), kind, self.integer_of(head)?))
+        let kind = match head.value_tag() {
+            UINT64_VALUE => NumberKind::Uint,
+            INT64_VALUE => NumberKind::Int,
+            _ => return None,
+        };
+        let mut after = *self;
+        let value = after.pass_integer(head)?;
+        (after.at <= after.end).then(|| {
+            *self = after;
+            NumberStat::new(head.id(), kind, value)
+        })
     }
 
     /// The numbers of an event's stats, where it has these two and nothing behind them.
@@ -212,23 +220,6 @@ impl<'a> Message<'a> {
     fn stat_head(&self) -> Option<StatHead> {
         let head = StatHead(self.word(self.at));
         head.is_usual().then_some(head)
-    }
-
-    /// The value of a stat, where it is an integer and nothing else.
-    #[inline(always)]
-    fn integer_of(&mut self, head: StatHead) -> Option<u64> {
-        let value = self.word(self.at + HEAD + 1);
-        let ends = ends_in_eight(value);
-        self.skip_integer(head, ends)?;
-        Some(number_in_eight(value, ends))
-    }
-
-    /// Goes over a stat, where it is an integer and nothing else; `ends` says where its value ends.
-    #[inline(always)]
-    fn skip_integer(&mut self, head: StatHead, ends: u64) -> Option<()> {
-        let length = HEAD - 2 + 1 + bytes_of_number(ends);
-        let is_integer = matches!(head.value_tag(), UINT64_VALUE | INT64_VALUE);
-        (is_integer && ends != 0 && length == head.length() && self.skip(2 + length)).then_some(())
     }
 
     /// The next stat of an event; `None` at the end, or where something is not written as usual.
@@ -336,16 +327,13 @@ impl Shapes {
     }
 
     /// Learns the stats of an event that was read.
-    pub fn learn(&mut self, event: Message<'_>, metadata_id: i64) {
-        let mut event = Message { at: 0, ..event };
+    pub fn learn(&mut self, mut event: Message<'_>, metadata_id: i64) {
         event.skip_first_numbers();
         let shape = &mut self.of_metadata[metadata_id as usize % Self::COUNT];
         shape.count = 0;
         for place in &mut shape.heads {
-            let head = StatHead(event.word(event.at));
-            if !head.is_usual() || event.pass_value(head).is_none() || event.at > event.end {
-                break;
-            }
+            let head = event.stat_head().filter(|head| event.pass_value(*head).is_some());
+            let Some(head) = head.filter(|_| event.at <= event.end) else { break };
             *place = head;
             shape.count += 1;
         }
