@@ -23,7 +23,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("device ops", Parts::DEVICE_OPS),
         ("host ops", Parts::HOST_OPS),
         ("steps", Parts::STEPS),
-        ("ops of steps", Parts::STEP_OPS),
         ("kernels", Parts::KERNELS),
         ("duty cycle", Parts::DUTY_CYCLE),
         ("fusion children", Parts::FUSION_CHILDREN),

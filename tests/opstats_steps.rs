@@ -11,7 +11,8 @@ use common::Folder;
 use proto::{Event, Plane, Space, Stat, Value};
 use std::collections::BTreeMap;
 use xprof_rs::opstats::input_pipeline::{AnalyzedSteps, InputPipelineAnalysis};
-use xprof_rs::opstats::{OpStats, Parts, StepBreakdown};
+use xprof_rs::opstats::step_ops::StepWork;
+use xprof_rs::opstats::{OpStats, Parts, PerCoreStepInfo, StepBreakdown};
 use xprof_rs::store::Bytes;
 use xprof_rs::timeline::Timeline;
 
@@ -182,6 +183,48 @@ fn nested_ops_count_once() {
     let expected = [("IDLE", 400), ("copy", 100), ("loop fusion", 200), ("while", 300)];
     let expected = expected.map(|(category, time)| (category.to_owned(), us(time)));
     assert_eq!(breakdown.category_ps, BTreeMap::from(expected));
+}
+
+/// Category and flops of each op of each step.
+fn step_work(space: &Space) -> Vec<Vec<(String, f64)>> {
+    let stats = stats(space, Parts::STEPS);
+    let of_step = |step: &PerCoreStepInfo| {
+        let work = StepWork::of_cores(&step.ops_per_host[0]);
+        work.ops.iter().map(|(category, work)| ((*category).to_owned(), work.flops)).collect()
+    };
+    stats.steps.step_db.step_sequence.iter().map(of_step).collect()
+}
+
+#[test]
+fn steps_whose_ops_alternate_keep_their_own_sums() {
+    let mut space = Space::default();
+    let plane = space.plane("/device:TPU:0");
+    let text = |name: &str, value: &str| Stat::new(name, Value::Text(value.into()));
+    let int = |name: &str, value| Stat::new(name, Value::Int(value));
+    for (symbol, name, category) in [(1, "fusion.1", "loop fusion"), (2, "call.1", "custom-call")] {
+        let (program, symbol) = (int("program_id", 99), int("symbol_id", symbol));
+        plane.metadata(
+            name,
+            vec![text("hlo_category", category), program, symbol, int("flops", 10)],
+        );
+    }
+    let step = |name: &str, begin, group| event(name, begin, 500).stat("group_id", group);
+    plane.line("Steps", vec![step("0", 0, 0), step("1", 500, 1)]);
+    // Both steps run both ops, turn about; only the custom call's own flops count beside the
+    // compiler's.
+    let op = |place: i64, (name, group)| {
+        event(name, place * 10, 10).stat("group_id", group).stat("flops", place)
+    };
+    let turns = [("fusion.1", 0), ("fusion.1", 1), ("call.1", 0), ("call.1", 1)];
+    let rest = [("fusion.1", 0), ("call.1", 0), ("fusion.1", 1), ("fusion.1", 0)];
+    plane.line(
+        "XLA Ops",
+        (0..).zip([turns, rest].concat()).map(|(at, turn)| op(at, turn)).collect(),
+    );
+    let owned = |ops: [(&str, f64); 2]| ops.map(|(name, flops)| (name.to_owned(), flops)).to_vec();
+    let first = owned([("loop fusion", 30.0), ("custom-call", 10.0 + 2.0 + 10.0 + 5.0)]);
+    let second = owned([("loop fusion", 20.0), ("custom-call", 10.0 + 3.0)]);
+    assert_eq!(step_work(&space), [first, second]);
 }
 
 #[test]

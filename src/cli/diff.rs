@@ -123,11 +123,11 @@ impl Diff {
         shown
             .map(|(place, Pair([before, after]))| {
                 let name = |step: &Option<(String, f64)>| {
-                    step.as_ref().map_or(Json::Null, |(name, _)| Json::Text(name.clone()))
+                    step.as_ref().map_or(Json::Null, |(name, _)| name.as_str().into())
                 };
                 let [a, b] = [before, after].map(|step| step.as_ref().map(|(_, ms)| *ms));
                 Json::dict([
-                    ("place", Json::Int((place + 1).to_string())),
+                    ("place", Json::Int((place + 1).to_string().into())),
                     ("a_step", name(before)),
                     ("b_step", name(after)),
                     ("a_ms", number(a)),
@@ -183,10 +183,10 @@ impl Diff {
 
     fn json(&self, names: [&str; 2], limit: usize) -> Json {
         let mut pairs = vec![
-            ("a".to_owned(), names[0].into()),
-            ("b".to_owned(), names[1].into()),
-            ("ops_from".to_owned(), self.source.tool().into()),
-            ("per_step".to_owned(), self.is_per_step().into()),
+            ("a".into(), names[0].into()),
+            ("b".into(), names[1].into()),
+            ("ops_from".into(), self.source.tool().into()),
+            ("per_step".into(), self.is_per_step().into()),
         ];
         if let Json::Dict(records) = self.records(limit) {
             pairs.extend(records);
@@ -280,7 +280,7 @@ fn number(value: Option<f64>) -> Json {
     match value {
         None => Json::Null,
         Some(value) if value == value.trunc() && value.abs() < 1e15 => {
-            Json::Int(format!("{value:.0}"))
+            Json::Int(format!("{value:.0}").into())
         }
         Some(value) => Json::Float(round(value, 3)),
     }

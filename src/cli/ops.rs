@@ -62,7 +62,7 @@ pub struct Op {
 pub fn of(data: &ToolData, source: Source) -> Vec<Op> {
     let Some(answer) = data.fetch_json(source.tool(), &[]) else { return Vec::new() };
     // Framework ops come with idle time and without, the second table being the one without.
-    let table = match &answer {
+    let table = match answer {
         Json::List(tables) => tables.get(1).or(tables.first()),
         table => Some(table),
     };

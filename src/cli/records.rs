@@ -71,7 +71,7 @@ pub fn convert(answer: Value, form: Form) -> Result<Value, Raised> {
     };
     let Some(json) = json.filter(|json| matches!(json, Json::List(_) | Json::Dict(_))) else {
         return match (form, answer) {
-            (Form::Json, Value::Str(text)) => Ok(Value::Str(tool_data::dumps(&Json::Text(text)))),
+            (Form::Json, Value::Str(text)) => Ok(Value::Str(tool_data::dumps(&text.into()))),
             _ => Err(Raised::Value(
                 "This answer is text without records: there is no table of it.".to_owned(),
             )),
@@ -104,7 +104,7 @@ impl Records {
                 let row = records.rows.len();
                 records.rows.push(Vec::new());
                 if are_many {
-                    records.set(row, "list", Json::Text(path.clone()));
+                    records.set(row, "list", path.clone().into());
                 }
                 records.add(row, "", item);
             }
@@ -113,7 +113,7 @@ impl Records {
             for (name, value) in scalars(answer) {
                 let row = records.rows.len();
                 records.rows.push(Vec::new());
-                records.set(row, "name", Json::Text(name));
+                records.set(row, "name", name.into());
                 records.set(row, "value", value);
             }
         }
@@ -125,14 +125,14 @@ impl Records {
         let Json::Dict(pairs) = item else {
             let name = if prefix.is_empty() { "value" } else { prefix };
             let value = match item {
-                Json::List(_) => Json::Text(python_json::dumps(item)),
+                Json::List(_) => python_json::dumps(item).into(),
                 other => other.clone(),
             };
             self.set(row, name, value);
             return;
         };
         for (key, value) in pairs {
-            let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+            let name = if prefix.is_empty() { key.to_string() } else { format!("{prefix}.{key}") };
             self.add(row, &name, value);
         }
     }
@@ -169,7 +169,7 @@ fn lists_of<'a>(value: &'a Json, path: &str, lists: &mut Vec<(String, &'a [Json]
         Json::List(items) => lists.push((path.to_owned(), items)),
         Json::Dict(pairs) => {
             for (key, value) in pairs {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
                 lists_of(value, &path, lists);
             }
         }

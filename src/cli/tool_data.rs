@@ -8,7 +8,7 @@ use super::session::{self, native};
 use super::value::Value;
 use crate::hlo::is_program_plane;
 pub use crate::render::python_float::round;
-use crate::render::python_json::{self, Value as Json};
+use crate::render::python_json::{self, Text, Value as Json};
 use crate::render::python_json_indent::Writer;
 use crate::session::Session;
 use crate::tools::{self, Answer, Profiles, Request, ToolError};
@@ -134,7 +134,7 @@ impl ToolData {
         self.session.hosts.iter().map(move |file| {
             let session = Session { hosts: vec![file.clone()], ..self.session.clone() };
             let answer = self.taken(tool, self.ask(&session, tool, &[]))?;
-            python_json::loads(&answer)
+            python_json::loads_static(answer.leak())
         })
     }
 
@@ -207,12 +207,12 @@ impl ToolData {
     pub fn fetch_roofline_of_program(&self) -> Option<Json> {
         let (tool, session, profiles) = ("roofline_model", &self.session, &self.profiles);
         let request = Request { tool, session, params: &[], profiles };
-        python_json::loads(&self.taken(tool, tools::roofline_of_program(&request))?)
+        python_json::loads_static(self.taken(tool, tools::roofline_of_program(&request))?.leak())
     }
 
-    /// A tool's answer as JSON; `None` where it has none.
-    pub fn fetch_json(&self, tool: &str, params: &[(&str, &str)]) -> Option<Json> {
-        python_json::loads(&self.fetch(tool, params)?)
+    /// A tool's answer as JSON; `None` where it has none. It is never freed, like the profiles.
+    pub fn fetch_json(&self, tool: &str, params: &[(&str, &str)]) -> Option<&'static Json> {
+        Some(Box::leak(Box::new(python_json::loads_static(self.fetch(tool, params)?.leak())?)))
     }
 }
 
@@ -238,7 +238,7 @@ pub fn list<'a>(value: &'a Json, key: &str) -> &'a [Json] {
 }
 
 /// The pairs of a dict under a key; none where there is no dict.
-pub fn pairs<'a>(value: &'a Json, key: &str) -> &'a [(String, Json)] {
+pub fn pairs<'a>(value: &'a Json, key: &str) -> &'a [(Text, Json)] {
     if let Some(Json::Dict(pairs)) = value.get(key) { pairs } else { &[] }
 }
 

@@ -49,6 +49,15 @@ pub fn is_program_plane(name: &[u8], _: &[&[u8]]) -> bool {
 impl Programs {
     /// The programs of one host.
     pub fn of_space(space: &Space) -> Self {
+        Self::read(space, |proto| space.file().part(proto))
+    }
+
+    /// The same for a moment: they keep the whole profile in memory.
+    pub fn within(space: &Space) -> Self {
+        Self::read(space, |proto| space.file().shared_part(proto))
+    }
+
+    fn read(space: &Space, own: impl Fn(&[u8]) -> Bytes) -> Self {
         let mut programs = Self::default();
         for plane in space.planes().filter(|plane| plane.name() == METADATA_PLANE) {
             let Some(hlo_proto) = hlo_proto_stat(&plane) else { continue };
@@ -61,7 +70,7 @@ impl Programs {
                 programs.0.entry(id).or_insert_with(|| Program {
                     name: format!("{module}({id})"),
                     program_id: id,
-                    proto: space.file().part(proto),
+                    proto: own(proto),
                 });
             }
         }

@@ -4,7 +4,7 @@
 //! metadata and is joined to the sums at the end.
 
 use super::db_builder::OpMetricsDbBuilder;
-use super::model::{CUSTOM_CALL, MemoryAccessed, OpMetrics, OpMetricsDb, TpuCoreType, idle_op};
+use super::model::{CUSTOM_CALL, MemoryAccessed, OpMetrics, OpMetricsDb, TpuCoreType};
 use super::op_event::{EventNumbers, OpEvent};
 use super::op_table::{Described, Descriptions, OpTable};
 use super::units::{safe_divide, wrapping_u64};
@@ -37,7 +37,7 @@ struct Op {
 
 impl Op {
     fn described<'d>(&self, descriptions: &'d Descriptions) -> Option<&'d Described> {
-        descriptions.get(self.metadata as usize)?.as_ref()
+        descriptions.get(self.metadata)
     }
 
     /// The op with all that one execution costs.
@@ -45,16 +45,6 @@ impl Op {
         let described = self.described(descriptions);
         let special = self.special.map(|special| *special);
         special.or_else(|| described.map(Described::whole_op)).unwrap_or_default()
-    }
-
-    /// The same with the bytes by memory space apart.
-    fn parts<'d>(&'d self, descriptions: &'d Descriptions) -> (OpMetrics, &'d [MemoryAccessed]) {
-        if let Some(special) = &self.special {
-            let op = OpMetrics { memory_accessed_breakdown: Vec::new(), ..(**special).clone() };
-            return (op, &special.memory_accessed_breakdown);
-        }
-        let described = self.described(descriptions);
-        described.map_or_else(Default::default, |known| (known.op.clone(), &*known.bytes))
     }
 }
 
@@ -270,46 +260,6 @@ impl EventOpsBuilder {
         db.set_total_time_ps(total_time_ps);
         db.add_idle_op();
         db
-    }
-
-    /// The ops in the order of their first end.
-    pub fn finish_counted(self, descriptions: &Arc<Descriptions>) -> CountedOps {
-        let mut totals = OpMetricsDb::default();
-        self.sums.iter().for_each(|sums| sums.add_to_totals(&mut totals));
-        let ops = self.ops.into_iter().zip(self.sums).collect();
-        CountedOps { descriptions: Arc::clone(descriptions), ops, totals, idle_time_ps: 0 }
-    }
-}
-
-/// The ops of a step on one core. What each is stands once for all steps.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CountedOps {
-    descriptions: Arc<Descriptions>,
-    ops: Vec<(Op, Sums)>,
-    /// A database without ops.
-    totals: OpMetricsDb,
-    idle_time_ps: u64,
-}
-
-impl CountedOps {
-    /// Adds the time of the step that no op took; picoseconds.
-    pub fn set_step_time_ps(&mut self, step_time_ps: u64) {
-        self.totals.set_total_time_ps(step_time_ps);
-        self.idle_time_ps = self.totals.idle_op_time_ps();
-    }
-
-    /// Adds ops and totals to others, the idle time among them.
-    pub fn add_to(&self, all: &mut OpMetricsDbBuilder) {
-        all.combine(&self.totals, true);
-        for (op, sums) in &self.ops {
-            let (mut op, bytes) = op.parts(&self.descriptions);
-            // XProf does not say it of the ops of steps.
-            op.core_type = TpuCoreType::Unknown;
-            let times = u64::from(sums.occurrences);
-            let bytes = bytes.iter().map(|access| accessed(*access, times));
-            all.combine_op(&sums.measured(op), bytes);
-        }
-        all.combine_op(&idle_op(self.idle_time_ps), std::iter::empty());
     }
 }
 

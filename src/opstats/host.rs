@@ -8,6 +8,7 @@ use super::host_ops::ops_of_host;
 use super::kernel_stats::kernel_reports;
 use super::model::{KernelReport, OpMetrics, OpMetricsDb, OpStats, Parts, StepInfo};
 use super::programs::program_facts;
+use super::step_ops::CoreOps;
 use super::steps;
 use super::tpu_ops::{self, Cores, Wanted};
 use crate::hlo::{Modules, Programs};
@@ -43,14 +44,13 @@ impl OpStats {
         // The profile says all of a TPU's ops but what is inside them.
         let needs_modules =
             with_children || parts.contains(Parts::PROGRAMS) || wants_ops && !devices.is_tpu;
-        let step_ops = parts.contains(Parts::STEP_OPS);
-        let wants_steps = parts.contains(Parts::STEPS) || step_ops;
+        let wants_steps = parts.contains(Parts::STEPS);
         let knows_ops = devices.is_tpu && known.parts.contains(Parts::DEVICE_OPS);
         let ops = wants_ops && !knows_ops;
-        let wanted = Wanted { ops, steps: wants_steps, step_ops };
+        let wanted = Wanted { ops, steps: wants_steps };
         let wants_cores = devices.is_tpu && (ops || wants_steps);
         let read_programs = || {
-            let programs = needs_modules.then(|| Programs::of_space(timeline.space()));
+            let programs = needs_modules.then(|| Programs::within(timeline.space()));
             let programs = programs.unwrap_or_default();
             // Where ops are made from modules too, these are read once for both, later.
             let facts = (parts.contains(Parts::PROGRAMS) && !with_children)
@@ -120,8 +120,7 @@ impl OpStats {
         if is_new(Parts::HOST_OPS) {
             self.host_op_metrics_db = Arc::clone(&other.host_op_metrics_db);
         }
-        if is_new(Parts::STEPS) && !self.parts.contains(Parts::STEP_OPS) || is_new(Parts::STEP_OPS)
-        {
+        if is_new(Parts::STEPS) {
             self.steps = Arc::clone(&other.steps);
         }
         if is_new(Parts::KERNELS) {
@@ -144,15 +143,14 @@ impl OpStats {
     pub fn bytes(&self) -> usize {
         let ops = self.device_op_metrics_db.metrics.len()
             + self.tensor_core_ops.iter().map(|core| core.metrics.len()).sum::<usize>()
-            + self.host_op_metrics_db.metrics.len()
-            + self
-                .steps
-                .hlo_metrics_db_complete_steps_only
-                .as_ref()
-                .map_or(0, |db| db.metrics.len());
+            + self.host_op_metrics_db.metrics.len();
         let steps = self.steps.step_db.step_sequence.iter();
         let of_steps = steps.map(|step| {
-            step.hlo_metrics_db.metrics.len() * size_of::<OpMetrics>()
+            step.ops_per_host
+                .iter()
+                .flat_map(|cores| cores.iter())
+                .map(CoreOps::bytes)
+                .sum::<usize>()
                 + step.step_info_per_core.len() * size_of::<StepInfo>()
         });
         ops * (size_of::<OpMetrics>() + BYTES_PER_OP_INFO)

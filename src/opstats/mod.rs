@@ -28,6 +28,7 @@ pub mod op_profile;
 mod op_table;
 mod programs;
 pub mod rates;
+pub mod step_ops;
 pub mod steps;
 mod tpu_ops;
 pub mod units;

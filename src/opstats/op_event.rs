@@ -7,6 +7,7 @@ use crate::xplane::schema::StatType;
 use crate::xplane::{Line, LineStats, NumberStat, StatHead, Times, UintPair};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Name of the stat that holds an event's energy, which is not among XProf's well-known stats.
 const VDD_ENERGY: &str = "vdd_energy_j";
@@ -109,6 +110,26 @@ enum Role {
     AllReduceId,
 }
 
+/// The planes that are still being read: where there are more processors than planes, several decode
+/// the events of one.
+#[derive(Debug)]
+pub(super) struct PlanesLeft(AtomicUsize);
+
+impl PlanesLeft {
+    pub const fn new(planes: usize) -> Self {
+        Self(AtomicUsize::new(planes))
+    }
+
+    /// Counts a plane that is done.
+    pub fn end_one(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn tasks_per_plane(&self) -> usize {
+        (rayon::current_num_threads() / self.0.load(Ordering::Relaxed).max(1)).max(1)
+    }
+}
+
 /// Reads the events of a plane's op lines.
 #[derive(Debug)]
 pub(super) struct OpEventReader {
@@ -151,19 +172,29 @@ impl OpEventReader {
         Self { roles, group_ids: plane.stat_ids(StatType::GroupId).collect() }
     }
 
-    /// Visits all events of a line in their order, some thousands at a time. They are decoded by a
-    /// number of tasks at once, always into the same memory.
-    pub fn each_run(&self, line: LineView<'_>, tasks: usize, mut visit: impl FnMut(&[OpEvent])) {
+    /// Visits all events of a line in their order, some thousands at a time. They are decoded by as
+    /// many tasks at once as there are processors for the plane, always into the same memory.
+    pub fn each_run(
+        &self,
+        line: LineView<'_>,
+        planes: &PlanesLeft,
+        mut visit: impl FnMut(&[OpEvent]),
+    ) {
         let plain = self.plain_line(line);
         let runs: Vec<Range<usize>> = line.runs(EVENTS_PER_RUN).collect();
+        let mut runs = &runs[..];
         let mut decoded: Vec<Vec<OpEvent>> = Vec::new();
-        decoded.resize_with(tasks.min(runs.len()), Vec::new);
-        for runs in runs.chunks(decoded.len().max(1)) {
-            decoded.par_iter_mut().zip(runs).for_each(|(events, places)| {
+        while !runs.is_empty() {
+            let (next, later) = runs.split_at(planes.tasks_per_plane().min(runs.len()));
+            runs = later;
+            if decoded.len() < next.len() {
+                decoded.resize_with(next.len(), Vec::new);
+            }
+            decoded.par_iter_mut().zip(next).for_each(|(events, places)| {
                 events.clear();
                 self.read_run(line, plain.as_ref(), places.clone(), events);
             });
-            decoded[..runs.len()].iter().for_each(|events| visit(events));
+            decoded[..next.len()].iter().for_each(|events| visit(events));
         }
     }
 

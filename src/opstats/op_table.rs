@@ -46,11 +46,6 @@ impl Described {
         Self { is_custom_call: &*op.category == CUSTOM_CALL, op, bytes, key }
     }
 
-    /// The category of the op; `None` where events of this metadata are no ops.
-    pub fn category(&self) -> Option<&str> {
-        self.key.map(|_| &*self.op.category)
-    }
-
     /// The op with all that one execution costs.
     pub fn whole_op(&self) -> OpMetrics {
         OpMetrics { memory_accessed_breakdown: self.bytes.clone(), ..self.op.clone() }
@@ -58,7 +53,35 @@ impl Described {
 }
 
 /// What events are by their metadata, as far as it was asked for.
-pub(super) type Descriptions = Vec<Option<Described>>;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Descriptions {
+    described: Vec<Option<Described>>,
+    /// The number of each metadata's op, or why it has none.
+    numbers: Vec<u32>,
+    op_count: usize,
+}
+
+impl Descriptions {
+    /// What events of a metadata are.
+    pub fn get(&self, metadata: u32) -> Option<&Described> {
+        self.described.get(metadata as usize)?.as_ref()
+    }
+
+    /// The number of the op of which events of a metadata are.
+    pub fn number_of(&self, metadata: u32) -> Option<u32> {
+        self.numbers.get(metadata as usize).copied().filter(|&number| number < NO_OP)
+    }
+
+    /// In the order of the metadata.
+    pub fn iter(&self) -> impl Iterator<Item = Option<&Described>> {
+        self.described.iter().map(Option::as_ref)
+    }
+
+    /// How many numbers ops have.
+    pub fn op_count(&self) -> usize {
+        self.op_count
+    }
+}
 
 /// What an op is and what one execution costs (`SetOpMetadataFromHloEventMetadata`), and its symbol in
 /// the program, where it is an op of one. At most `budget` ops inside it are read.
@@ -163,9 +186,7 @@ fn file_and_line(text: &str) -> Option<(&str, i32)> {
 pub(super) struct OpTable<'a> {
     plane: PlaneView<'a>,
     core_type: TpuCoreType,
-    described: Descriptions,
-    /// The number of each metadata's op, or why it has none.
-    numbers: Vec<u32>,
+    known: Descriptions,
     /// By program and symbol.
     by_key: HashMap<(u64, u64), u32, RandomState>,
 }
@@ -178,8 +199,7 @@ const NO_OP: u32 = u32::MAX - 1;
 impl<'a> OpTable<'a> {
     /// An empty table; `core_type` is what XProf says of the ops.
     pub fn new(plane: PlaneView<'a>, core_type: TpuCoreType) -> Self {
-        let (described, numbers) = Default::default();
-        Self { plane, core_type, described, numbers, by_key: HashMap::default() }
+        Self { plane, core_type, known: Descriptions::default(), by_key: HashMap::default() }
     }
 
     /// What XProf says of the ops.
@@ -190,14 +210,14 @@ impl<'a> OpTable<'a> {
 
     /// What was read.
     pub fn into_descriptions(self) -> Descriptions {
-        self.described
+        Descriptions { op_count: self.by_key.len(), ..self.known }
     }
 
     /// The number of the op of which events of a metadata are, below all numbers that come after it;
     /// `None` where they are no ops.
     #[inline]
     pub fn number_of(&mut self, metadata: u32) -> Option<u32> {
-        let number = match self.numbers.get(metadata as usize) {
+        let number = match self.known.numbers.get(metadata as usize) {
             Some(&number) if number != NOT_LOOKED_UP => number,
             _ => self.look_up(metadata),
         };
@@ -210,20 +230,21 @@ impl<'a> OpTable<'a> {
             return NO_OP;
         }
         let index = metadata as usize;
-        if self.numbers.len() <= index {
-            self.numbers.resize(index + 1, NOT_LOOKED_UP);
-            self.described.resize_with(index + 1, || None);
+        let known = &mut self.known;
+        if known.numbers.len() <= index {
+            known.numbers.resize(index + 1, NOT_LOOKED_UP);
+            known.described.resize_with(index + 1, || None);
         }
         let described = Described::of(self.plane.event_metadata_at(metadata), self.core_type);
         let next = self.by_key.len() as u32;
         let number = described.key.map(|key| *self.by_key.entry(key).or_insert(next));
-        self.described[index] = Some(described);
-        self.numbers[index] = number.unwrap_or(NO_OP);
-        self.numbers[index]
+        known.described[index] = Some(described);
+        known.numbers[index] = number.unwrap_or(NO_OP);
+        known.numbers[index]
     }
 
     /// What events of a metadata are, where that was asked for.
     pub fn described(&self, metadata: u32) -> Option<&Described> {
-        self.described.get(metadata as usize)?.as_ref()
+        self.known.get(metadata)
     }
 }

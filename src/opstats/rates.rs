@@ -2,7 +2,8 @@
 //! (`op_metrics_to_record.h`).
 
 use super::model::{
-    HardwareType, MemBwType, MemoryOperation, OpMetrics, OpMetricsDb, PerfEnv, SourceInfo,
+    HardwareType, MemBwType, MemoryAccessed, MemoryOperation, OpMetrics, OpMetricsDb, PerfEnv,
+    SourceInfo,
 };
 use super::units::{
     gibibytes_per_second, giga_to_gibi, pico_to_micro, pico_to_nano, safe_divide, tera_to_giga,
@@ -104,6 +105,102 @@ impl<T: Copy> PerMemory<T> {
     }
 }
 
+/// What rates are computed from: of an op, or of several together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Work {
+    /// Time with children, picoseconds.
+    pub time_ps: u64,
+    /// Floating-point operations, normalized to the device's peak.
+    pub flops: f64,
+    /// Floating-point operations of the model.
+    pub model_flops: f64,
+    /// Bytes accessed in all spaces of memory.
+    pub bytes_accessed: u64,
+    by_memory: PerMemory<u64>,
+    /// Whether the profile tells bytes by memory.
+    tells_memories: bool,
+}
+
+impl Work {
+    /// All executions of an op.
+    pub fn of(op: &OpMetrics) -> Self {
+        Self {
+            time_ps: op.time_ps,
+            flops: op.flops_v2,
+            model_flops: op.model_flops_v2,
+            bytes_accessed: op.bytes_accessed,
+            ..Self::default()
+        }
+        .with_memories(&op.memory_accessed_breakdown)
+    }
+
+    /// One execution of an op that is no custom call; no time.
+    pub fn of_one(op: &OpMetrics, breakdown: &[MemoryAccessed]) -> Self {
+        Self {
+            flops: op.flops_v2,
+            model_flops: if op.model_flops > 0 { op.model_flops_v2 } else { op.flops_v2 },
+            bytes_accessed: op.bytes_accessed,
+            ..Self::default()
+        }
+        .with_memories(breakdown)
+    }
+
+    /// The same some times over.
+    #[must_use]
+    pub fn times(&self, times: u64) -> Self {
+        let product = |bytes: u64| bytes.wrapping_mul(times);
+        Self {
+            time_ps: product(self.time_ps),
+            flops: self.flops * times as f64,
+            model_flops: self.model_flops * times as f64,
+            bytes_accessed: product(self.bytes_accessed),
+            by_memory: self.by_memory.map(product),
+            ..*self
+        }
+    }
+
+    fn with_memories(mut self, breakdown: &[MemoryAccessed]) -> Self {
+        self.tells_memories |= !breakdown.is_empty();
+        for access in breakdown {
+            let way = match (access.memory_space, access.operation) {
+                (HBM, _) => &mut self.by_memory.hbm,
+                (CMEM, MemoryOperation::Read) => &mut self.by_memory.cmem_read,
+                (CMEM, MemoryOperation::Write) => &mut self.by_memory.cmem_write,
+                (VMEM, MemoryOperation::Read) => &mut self.by_memory.vmem_read,
+                (VMEM, MemoryOperation::Write) => &mut self.by_memory.vmem_write,
+                _ => continue,
+            };
+            *way = way.wrapping_add(access.bytes_accessed);
+        }
+        self
+    }
+
+    /// Adds the work of another op.
+    pub fn add(&mut self, other: &Self) {
+        self.flops += other.flops;
+        self.model_flops += other.model_flops;
+        self.tells_memories |= other.tells_memories;
+        let (all, other_bytes) = (&mut self.by_memory, &other.by_memory);
+        for (sum, other) in [
+            (&mut self.time_ps, other.time_ps),
+            (&mut self.bytes_accessed, other.bytes_accessed),
+            (&mut all.hbm, other_bytes.hbm),
+            (&mut all.cmem_read, other_bytes.cmem_read),
+            (&mut all.cmem_write, other_bytes.cmem_write),
+            (&mut all.vmem_read, other_bytes.vmem_read),
+            (&mut all.vmem_write, other_bytes.vmem_write),
+        ] {
+            *sum = sum.wrapping_add(other);
+        }
+    }
+
+    /// Bytes by memory; all are HBM's where the profile does not tell.
+    fn bytes_by_memory(&self) -> PerMemory<u64> {
+        let hbm = if self.tells_memories { self.by_memory.hbm } else { self.bytes_accessed };
+        PerMemory { hbm, ..self.by_memory }
+    }
+}
+
 /// Rates of an op (`SetRooflineMetrics`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
@@ -126,17 +223,17 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// The rates of an op on a device.
-    pub fn of(op: &OpMetrics, perf_env: &PerfEnv, hardware: HardwareType) -> Self {
-        let nanoseconds = pico_to_nano(op.time_ps);
-        let bytes = bytes_by_memory(op);
+    /// The rates of some work on a device.
+    pub fn of(work: &Work, perf_env: &PerfEnv, hardware: HardwareType) -> Self {
+        let nanoseconds = pico_to_nano(work.time_ps);
+        let bytes = work.bytes_by_memory();
         let mut rates = Self {
-            measured_flop_rate: safe_divide(op.flops_v2, nanoseconds),
-            model_flop_rate: safe_divide(op.model_flops_v2, nanoseconds),
-            measured_memory_bw: giga_to_gibi(safe_divide(op.bytes_accessed as f64, nanoseconds)),
-            operational_intensity: safe_divide(op.flops_v2, op.bytes_accessed as f64),
+            measured_flop_rate: safe_divide(work.flops, nanoseconds),
+            model_flop_rate: safe_divide(work.model_flops, nanoseconds),
+            measured_memory_bw: giga_to_gibi(safe_divide(work.bytes_accessed as f64, nanoseconds)),
+            operational_intensity: safe_divide(work.flops, work.bytes_accessed as f64),
             bandwidth: bytes.map(|bytes| gibibytes_per_second(bytes as f64, nanoseconds)),
-            intensity: bytes.map(|bytes| safe_divide(op.flops_v2, bytes as f64)),
+            intensity: bytes.map(|bytes| safe_divide(work.flops, bytes as f64)),
             bound_by: "Unknown",
             bottleneck_intensity: 0.0,
         };
@@ -209,26 +306,6 @@ impl Rates {
     }
 }
 
-/// Bytes by memory; all are HBM's where the profile does not tell.
-fn bytes_by_memory(op: &OpMetrics) -> PerMemory<u64> {
-    let mut bytes = PerMemory::default();
-    if op.memory_accessed_breakdown.is_empty() {
-        bytes.hbm = op.bytes_accessed;
-    }
-    for access in &op.memory_accessed_breakdown {
-        let way = match (access.memory_space, access.operation) {
-            (HBM, _) => &mut bytes.hbm,
-            (CMEM, MemoryOperation::Read) => &mut bytes.cmem_read,
-            (CMEM, MemoryOperation::Write) => &mut bytes.cmem_write,
-            (VMEM, MemoryOperation::Read) => &mut bytes.vmem_read,
-            (VMEM, MemoryOperation::Write) => &mut bytes.vmem_write,
-            _ => continue,
-        };
-        *way = way.wrapping_add(access.bytes_accessed);
-    }
-    bytes
-}
-
 /// Where an op is in the source, as the page shows it (`SourceInfoFormattedText`).
 pub fn source_cell(source: Option<&SourceInfo>) -> String {
     let Some(source) = source else { return String::new() };
@@ -283,7 +360,7 @@ pub fn may_have_inner_ops(category: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::{MemoryAccessed, OpInfo};
+    use super::super::model::OpInfo;
     use super::*;
     use std::sync::Arc;
 
@@ -326,9 +403,10 @@ mod tests {
             peak_bws_giga_bytes_per_second: bandwidths,
             ..PerfEnv::default()
         };
-        let rates = Rates::of(&op, &perf_env, HardwareType::Tpu);
+        let work = Work::of(&op);
+        let rates = Rates::of(&work, &perf_env, HardwareType::Tpu);
         assert_eq!((rates.bound_by, rates.bottleneck_intensity), ("VMEM Read", 0.025));
-        assert_eq!(Rates::of(&op, &perf_env, HardwareType::Gpu).bound_by, "HBM");
+        assert_eq!(Rates::of(&work, &perf_env, HardwareType::Gpu).bound_by, "HBM");
     }
 
     #[test]

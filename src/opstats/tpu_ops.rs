@@ -5,7 +5,7 @@
 use super::event_ops::{EventOpsBuilder, Nesting, OffloadedOps};
 use super::joint_nesting::{Done, JointNesting};
 use super::model::{OpMetricsDb, TpuCoreType};
-use super::op_event::{OpEvent, OpEventReader};
+use super::op_event::{OpEvent, OpEventReader, PlanesLeft};
 use super::op_table::OpTable;
 use super::steps::{self, StepEvents, StepOps};
 use crate::timeline::timespan::Timespan;
@@ -25,8 +25,6 @@ pub(super) struct Wanted {
     pub ops: bool,
     /// Steps.
     pub steps: bool,
-    /// Steps with the ops of each.
-    pub step_ops: bool,
 }
 
 /// What was computed of cores.
@@ -47,14 +45,15 @@ pub(super) fn of_planes(timeline: &Timeline, planes: &[PlaneView<'_>], wanted: W
         let sparse: Vec<_> = sparse.map(|plane| ops_of_sparse_core(*plane)).collect();
         offloaded.extend(sparse.into_iter().flatten());
     }
-    // Where there are more processors than planes, several decode the events of one.
-    let tasks = (rayon::current_num_threads() / planes.len().max(1)).max(1);
+    let left = PlanesLeft::new(planes.len());
     let of_plane = |plane: &PlaneView<'_>| {
         if is_sparse(plane) || !wanted.ops {
-            let of_plane = || steps::of_device_plane(*plane, wanted.step_ops, tasks);
-            return (None, wanted.steps.then(of_plane));
+            let steps = wanted.steps.then(|| steps::of_device_plane(*plane, &left));
+            left.end_one();
+            return (None, steps);
         }
-        let (ops, steps) = of_tensor_core(timeline, *plane, wanted, &offloaded, tasks);
+        let (ops, steps) = of_tensor_core(timeline, *plane, wanted, &offloaded, &left);
+        left.end_one();
         (Some(ops), steps)
     };
     let computed: Vec<_> = planes.par_iter().map(of_plane).collect();
@@ -71,13 +70,13 @@ fn of_tensor_core(
     plane: PlaneView<'_>,
     wanted: Wanted,
     offloaded: &OffloadedOps,
-    tasks: usize,
+    planes: &PlanesLeft,
 ) -> (OpMetricsDb, Option<StepEvents>) {
     let reader = OpEventReader::of(plane);
     let mut table = OpTable::new(plane, TpuCoreType::TensorCore);
     let mut ops = EventOpsBuilder::default();
     let mut nesting = JointNesting::default();
-    let mut step_ops = wanted.steps.then(|| StepOps::of(plane, wanted.step_ops)).flatten();
+    let mut step_ops = wanted.steps.then(|| StepOps::of(plane)).flatten();
     let (mut first_ps, mut last_ps) = (u64::MAX, 0_u64);
     for line in plane.lines() {
         let is_op_line = is_op_line(line.name());
@@ -85,7 +84,7 @@ fn of_tensor_core(
             continue;
         }
         let mut steps = step_ops.as_mut().filter(|steps| steps.line_index() == line.index());
-        reader.each_run(line, tasks, |events| {
+        reader.each_run(line, planes, |events| {
             for (at, event) in events.iter().enumerate() {
                 first_ps = first_ps.min(event.span.begin_ps);
                 last_ps = last_ps.max(event.span.end_ps());
@@ -103,10 +102,10 @@ fn of_tensor_core(
     if is_tensor_core_plane(plane.name()) {
         (first_ps, last_ps) = timeline.with_missing_framework_ops(plane, (first_ps, last_ps));
     }
-    let descriptions = Arc::new(table.into_descriptions());
+    let descriptions = table.into_descriptions();
     let steps = wanted.steps.then(|| match step_ops {
         Some(step_ops) => step_ops.finish(&descriptions),
-        None => steps::of_device_plane(plane, wanted.step_ops, tasks),
+        None => steps::of_device_plane(plane, planes),
     });
     // Without any event this is 1 ps, as in XProf.
     (ops.finish_with_total(&descriptions, last_ps.wrapping_sub(first_ps)), steps)

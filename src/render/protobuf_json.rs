@@ -122,6 +122,12 @@ impl Writer {
         self.object(write);
     }
 
+    /// A message field that was written apart, as an outermost message.
+    pub fn written_message(&mut self, name: &str, message: Self) {
+        self.key(name);
+        self.out.append(&mut message.finish());
+    }
+
     /// A `repeated` field of messages.
     pub fn messages<T>(&mut self, name: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
         self.list(name, items, |json, item| json.object(|json| write(json, item)));

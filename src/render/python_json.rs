@@ -5,6 +5,7 @@
 
 use super::python_float;
 use super::python_text::{Keep, push_string};
+use std::borrow::Cow;
 
 /// How deep values may nest when they are read.
 const MAX_DEPTH: u32 = 500;
@@ -17,26 +18,29 @@ pub enum Value {
     /// `True`, `False`.
     Bool(bool),
     /// A whole number of any size: its digits.
-    Int(String),
+    Int(Text),
     /// A float.
     Float(f64),
     /// Text.
-    Text(String),
+    Text(Text),
     /// A list.
     List(Vec<Value>),
     /// A dict; of equal keys the last counts, at the place of the first.
-    Dict(Vec<(String, Value)>),
+    Dict(Vec<(Text, Value)>),
 }
+
+/// A text of its own, or a part of one that stays as long as the process.
+pub type Text = Cow<'static, str>;
 
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
+        Self::Text(text.to_owned().into())
     }
 }
 
 impl From<String> for Value {
     fn from(text: String) -> Self {
-        Self::Text(text)
+        Self::Text(text.into())
     }
 }
 
@@ -55,7 +59,7 @@ impl<T: Into<Value>> FromIterator<T> for Value {
 impl Value {
     /// A dict of these pairs.
     pub fn dict<const N: usize>(pairs: [(&str, Self); N]) -> Self {
-        Self::Dict(pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+        Self::Dict(pairs.into_iter().map(|(key, value)| (key.to_owned().into(), value)).collect())
     }
 
     /// The value of a dict's key.
@@ -87,7 +91,7 @@ impl Value {
 
     /// `str(value)`.
     pub fn to_python_str(&self) -> String {
-        if let Self::Text(text) = self { text.clone() } else { self.to_python_repr() }
+        if let Self::Text(text) = self { text.to_string() } else { self.to_python_repr() }
     }
 
     /// `repr(value)`.
@@ -95,7 +99,7 @@ impl Value {
         match self {
             Self::Null => "None".to_owned(),
             Self::Bool(value) => if *value { "True" } else { "False" }.to_owned(),
-            Self::Int(digits) => digits.clone(),
+            Self::Int(digits) => digits.to_string(),
             Self::Float(value) => python_float::repr(*value),
             Self::Text(text) => super::python_repr::text(text),
             Self::List(items) => {
@@ -103,7 +107,7 @@ impl Value {
                 format!("[{}]", items.join(", "))
             }
             Self::Dict(pairs) => {
-                let pair = |(key, value): &(String, Self)| {
+                let pair = |(key, value): &(Text, Self)| {
                     format!("{}: {}", super::python_repr::text(key), value.to_python_repr())
                 };
                 let pairs: Vec<_> = pairs.iter().map(pair).collect();
@@ -184,31 +188,48 @@ fn write_items<T>(
 
 /// `json.loads(text)`; `None` where that raises an error.
 pub fn loads(text: &str) -> Option<Value> {
-    let mut parser = Parser { text, position: 0 };
-    let value = parser.value(0)?;
-    parser.skip_space();
-    (parser.position == text.len()).then_some(value)
+    Parser { text, position: 0, keep: |text| text.to_owned().into() }.whole()
+}
+
+/// The same of a text that stays as long as the process: values borrow from it.
+pub fn loads_static(text: &'static str) -> Option<Value> {
+    Parser { text, position: 0, keep: Cow::Borrowed }.whole()
 }
 
 struct Parser<'a> {
     text: &'a str,
     position: usize,
+    /// Makes a part of the text a text of a value.
+    keep: fn(&'a str) -> Text,
 }
 
-impl Parser<'_> {
-    fn rest(&self) -> &str {
+impl<'a> Parser<'a> {
+    fn whole(mut self) -> Option<Value> {
+        let value = self.value(0)?;
+        self.skip_space();
+        (self.position == self.text.len()).then_some(value)
+    }
+
+    fn rest(&self) -> &'a str {
         &self.text[self.position..]
     }
 
     fn skip_space(&mut self) {
-        let rest = self.rest();
-        self.position += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
+        let rest = self.rest().as_bytes();
+        let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        self.position += rest.iter().take_while(|byte| is_space(byte)).count();
     }
 
     /// Steps over `token` if it is next.
     fn take(&mut self, token: &str) -> bool {
         let is_next = self.rest().starts_with(token);
         self.position += if is_next { token.len() } else { 0 };
+        is_next
+    }
+
+    fn take_byte(&mut self, byte: u8) -> bool {
+        let is_next = self.text.as_bytes().get(self.position) == Some(&byte);
+        self.position += usize::from(is_next);
         is_next
     }
 
@@ -221,6 +242,7 @@ impl Parser<'_> {
             b'{' => self.dict(depth),
             b'[' => self.list(depth),
             b'"' => self.string().map(Value::Text),
+            b'0'..=b'9' => self.number(),
             _ => self.word(),
         }
     }
@@ -243,8 +265,7 @@ impl Parser<'_> {
     }
 
     fn number(&mut self) -> Option<Value> {
-        let digits =
-            |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
         let rest = self.rest();
         let mut end = usize::from(rest.starts_with('-'));
         let whole = digits(&rest[end..]);
@@ -270,65 +291,69 @@ impl Parser<'_> {
         let value = if is_float {
             Value::Float(number.parse().ok()?)
         } else {
-            Value::Int(if number == "-0" { "0" } else { number }.to_owned())
+            Value::Int(if number == "-0" { "0".into() } else { (self.keep)(number) })
         };
         self.position += end;
         Some(value)
     }
 
     fn list(&mut self, depth: u32) -> Option<Value> {
-        self.take("[");
+        self.take_byte(b'[');
         let mut items = Vec::new();
         self.skip_space();
-        if self.take("]") {
+        if self.take_byte(b']') {
             return Some(Value::List(items));
         }
         loop {
             items.push(self.value(depth + 1)?);
             self.skip_space();
-            if self.take("]") {
+            if self.take_byte(b']') {
                 return Some(Value::List(items));
             }
-            self.take(",").then_some(())?;
+            self.take_byte(b',').then_some(())?;
         }
     }
 
     fn dict(&mut self, depth: u32) -> Option<Value> {
-        self.take("{");
-        let mut pairs: Vec<(String, Value)> = Vec::new();
+        self.take_byte(b'{');
+        let mut pairs: Vec<(Text, Value)> = Vec::new();
         self.skip_space();
-        if self.take("}") {
+        if self.take_byte(b'}') {
             return Some(Value::Dict(pairs));
         }
         loop {
             self.skip_space();
             let key = self.string()?;
             self.skip_space();
-            self.take(":").then_some(())?;
+            self.take_byte(b':').then_some(())?;
             let value = self.value(depth + 1)?;
-            match pairs.iter_mut().find(|(name, _)| *name == key) {
+            match pairs.iter_mut().find(|(name, _)| is_same(name, &key)) {
                 Some(pair) => pair.1 = value,
                 None => pairs.push((key, value)),
             }
             self.skip_space();
-            if self.take("}") {
+            if self.take_byte(b'}') {
                 return Some(Value::Dict(pairs));
             }
-            self.take(",").then_some(())?;
+            self.take_byte(b',').then_some(())?;
         }
     }
 
-    fn string(&mut self) -> Option<String> {
-        self.take("\"").then_some(())?;
+    fn string(&mut self) -> Option<Text> {
+        self.take_byte(b'"').then_some(())?;
         let mut text = String::new();
         loop {
             let rest = self.rest();
-            let end = rest.find(|c: char| c == '"' || c == '\\' || c < ' ')?;
-            text.push_str(&rest[..end]);
+            let is_stop = |&byte: &u8| matches!(byte, b'"' | b'\\' | 0..b' ');
+            let end = rest.as_bytes().iter().position(is_stop)?;
             let stop = rest.as_bytes()[end];
             self.position += end + 1;
+            if stop == b'"' && text.is_empty() {
+                return Some((self.keep)(&rest[..end]));
+            }
+            text.push_str(&rest[..end]);
             match stop {
-                b'"' => return Some(text),
+                b'"' => return Some(text.into()),
                 b'\\' => text.push(self.escape()?),
                 _ => return None,
             }
@@ -376,6 +401,11 @@ impl Parser<'_> {
         self.position += 4;
         Some(unit)
     }
+}
+
+/// Equality that mostly sees at once that keys differ.
+fn is_same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.as_bytes().last() == b.as_bytes().last() && a == b
 }
 
 #[cfg(test)]

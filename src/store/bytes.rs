@@ -78,10 +78,19 @@ impl Bytes {
     /// there twice; little is copied, so that it does not keep the rest in memory.
     #[must_use]
     pub fn part(&self, part: &[u8]) -> Self {
+        if part.len() > self.owner.len() / 2 {
+            return self.shared_part(part);
+        }
+        Self::from_vec(part.to_owned())
+    }
+
+    /// A part of these bytes that keeps all of them in memory.
+    #[must_use]
+    pub fn shared_part(&self, part: &[u8]) -> Self {
         let start = (part.as_ptr() as usize).wrapping_sub(self.owner.as_ptr() as usize);
         let range = start..start.wrapping_add(part.len());
         let is_inside = self.owner.get(range.clone()).is_some_and(|own| std::ptr::eq(own, part));
-        if is_inside && part.len() > self.owner.len() / 2 {
+        if is_inside {
             return Self { owner: Arc::clone(&self.owner), range };
         }
         Self::from_vec(part.to_owned())
@@ -132,10 +141,13 @@ mod tests {
         let bytes = Bytes::from_vec((0..100).collect());
         for (range, is_shared) in [(10..90, true), (10..20, false)] {
             let part = bytes.part(&bytes[range.clone()]);
-            assert_eq!(*part, bytes[range]);
+            assert_eq!(*part, bytes[range.clone()]);
             assert_eq!(Arc::ptr_eq(&part.owner, &bytes.owner), is_shared);
+            let part = bytes.shared_part(&bytes[range.clone()]);
+            assert!(*part == bytes[range] && Arc::ptr_eq(&part.owner, &bytes.owner));
         }
         let other: Vec<u8> = (0..100).collect();
         assert!(!Arc::ptr_eq(&bytes.part(&other).owner, &bytes.owner));
+        assert!(!Arc::ptr_eq(&bytes.shared_part(&other).owner, &bytes.owner));
     }
 }

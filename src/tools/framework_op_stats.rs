@@ -2,7 +2,7 @@
 //! the time when nothing ran (`ConvertOpStatsToTfStats`).
 
 use super::{Answer, Request, ToolError};
-use crate::opstats::rates::{ExecutionTimes, Rates, Standing, sorted_ops};
+use crate::opstats::rates::{ExecutionTimes, Rates, Standing, Work, sorted_ops};
 use crate::opstats::units::{pico_to_micro, safe_divide};
 use crate::opstats::{
     ModelTracker, OpKernels, OpMetrics, OpMetricsDb, OpStats, Parts, framework_ops,
@@ -101,7 +101,11 @@ impl Ops<'_> {
         standing: Standing,
         on_device: bool,
     ) {
-        let rates = Rates::of(op, &self.stats.perf_env, self.stats.run_environment.hardware_type);
+        let rates = Rates::of(
+            &Work::of(op),
+            &self.stats.perf_env,
+            self.stats.run_environment.hardware_type,
+        );
         let Standing { self_fraction, cumulative_self_fraction, .. } = standing;
         table.row();
         table.number(standing.rank as f64);

@@ -2,7 +2,7 @@
 
 use super::{Answer, Request, ToolError};
 use crate::opstats::rates::{
-    ExecutionTimes, Rates, Standing, dma_stall_fraction, is_outside_compilation,
+    ExecutionTimes, Rates, Standing, Work, dma_stall_fraction, is_outside_compilation,
     is_rematerialization, sorted_ops, source_cell,
 };
 use crate::opstats::units::pico_to_micro;
@@ -90,7 +90,7 @@ impl Rows<'_> {
 
     fn write(&mut self, op: &OpMetrics, times: ExecutionTimes, standing: Standing, parent: &str) {
         let environment = &self.stats.run_environment;
-        let rates = Rates::of(op, &self.stats.perf_env, environment.hardware_type);
+        let rates = Rates::of(&Work::of(op), &self.stats.perf_env, environment.hardware_type);
         let expression = if op.long_name.is_empty() { &op.name } else { &op.long_name };
         let yes_no = |is_so| if is_so { "Yes" } else { "No" };
         let table = &mut self.table;

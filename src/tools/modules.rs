@@ -154,11 +154,11 @@ fn write_modules(session: &Session, profiles: &Profiles) -> std::io::Result<()> 
 
 fn write_tools(session: &Session, tools: &[&str]) -> std::io::Result<()> {
     let states = session::xplane_file_states(session).into_iter();
-    let states = states.map(|(name, state)| (name, Value::from(state))).collect();
+    let states = states.map(|(name, state)| (name.into(), Value::from(state))).collect();
     let content = Value::dict([
         ("files", Value::Dict(states)),
         ("tools", tools.iter().copied().collect()),
-        ("version", Value::Int(TOOLS_FILE_VERSION.to_owned())),
+        ("version", Value::Int(TOOLS_FILE_VERSION.into())),
     ]);
     let content = python_json::dumps_indented(&content, 2);
     session::write_side_file(&session.dir, TOOLS_FILE, content.as_bytes(), &session.fence)

@@ -30,27 +30,30 @@ pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
 
 fn write_profile(stats: &OpStats, grouping: Grouping) -> Vec<u8> {
     let mut json = Writer::new(Defaults::Printed);
-    let write_tree = |json: &mut Writer, field, exclude_idle| {
+    let tree = |exclude_idle| {
         let profile = OpProfile::build(stats, grouping, exclude_idle);
-        json.message(field, |json| write_node(json, &profile, ROOT));
+        let mut json = Writer::new(Defaults::Printed);
+        write_node(&mut json, &profile, ROOT);
+        json
     };
+    let (tree, busy_tree) = rayon::join(|| tree(false), || tree(true));
     let device_type = device_type_name(&stats.run_environment.device_type);
     // The fields in the order of their numbers.
     match grouping {
         Grouping::Category => {
-            write_tree(&mut json, "byCategory", false);
+            json.written_message("byCategory", tree);
             json.string("deviceType", device_type);
-            write_tree(&mut json, "byCategoryExcludeIdle", true);
+            json.written_message("byCategoryExcludeIdle", busy_tree);
         }
         Grouping::Program => {
-            write_tree(&mut json, "byProgram", false);
+            json.written_message("byProgram", tree);
             json.string("deviceType", device_type);
-            write_tree(&mut json, "byProgramExcludeIdle", true);
+            json.written_message("byProgramExcludeIdle", busy_tree);
         }
         Grouping::Provenance => {
             json.string("deviceType", device_type);
-            write_tree(&mut json, "byProvenance", false);
-            write_tree(&mut json, "byProvenanceExcludeIdle", true);
+            json.written_message("byProvenance", tree);
+            json.written_message("byProvenanceExcludeIdle", busy_tree);
         }
     }
     let db = &stats.device_op_metrics_db;

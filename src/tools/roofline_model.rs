@@ -4,16 +4,18 @@
 use super::step_tables::{diagnostics_table, step_warnings};
 use super::{Answer, Request, ToolError};
 use crate::opstats::rates::{
-    ExecutionTimes, Rates, Standing, dma_stall_fraction, is_infeed_or_outfeed, may_have_inner_ops,
-    sorted_ops, source_cell,
+    ExecutionTimes, Rates, Standing, Work, dma_stall_fraction, is_infeed_or_outfeed,
+    may_have_inner_ops, sorted_ops, source_cell,
 };
+use crate::opstats::step_ops::StepWork;
 use crate::opstats::units::{gibi_to_giga, giga_to_gibi, pico_to_micro, safe_divide, tera_to_giga};
 use crate::opstats::{
     Diagnostics, HardwareType, MemBwType, OpInfo, OpMetrics, OpMetricsDb, OpStats, Parts,
-    combine_memory_accessed,
+    PerCoreStepInfo,
 };
 use crate::render::data_table::{DataTable, join};
 use crate::render::number::six_digits;
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Ops that are shown.
@@ -97,12 +99,18 @@ const NOT_ON_GPU: Option<&str> = None;
 
 /// Answers for one host or several together.
 pub fn answer(request: &Request<'_>) -> Result<Answer, ToolError> {
-    let parts = Parts::DEVICE_OPS | Parts::STEP_OPS;
+    let parts = Parts::DEVICE_OPS | Parts::STEPS;
     let stats = request.profiles.session_op_stats(request.session, parts)?;
     Ok(answer_of(&stats, |table, limits| {
-        for include_infeed_outfeed in [true, false] {
-            Records { limits, stats: &stats, include_infeed_outfeed }.write(table);
-        }
+        let steps = StepWorks::of(&stats);
+        let records = |include_infeed_outfeed| {
+            let mut table = Table { table: DataTable::default(), limits };
+            Records { limits, stats: &stats, include_infeed_outfeed }.write(&mut table, &steps);
+            table.table
+        };
+        let (all, others) = rayon::join(|| records(true), || records(false));
+        table.table.append(all);
+        table.table.append(others);
         step_warnings(&stats)
     }))
 }
@@ -112,7 +120,7 @@ pub fn of_program(request: &Request<'_>) -> Result<Answer, ToolError> {
     let stats = request.profiles.session_op_stats(request.session, Parts::DEVICE_OPS)?;
     Ok(answer_of(&stats, |table, limits| {
         let records = Records { limits, stats: &stats, include_infeed_outfeed: true };
-        records.write_program(table, &stats.device_op_metrics_db, Scope::Total);
+        records.write_whole_program(table);
         Vec::new()
     }))
 }
@@ -222,6 +230,40 @@ enum Scope {
     Step(u32),
 }
 
+/// What the ops did in each step, and in all of them.
+struct StepWorks<'a> {
+    /// Where it is shown.
+    all: Option<StepWork<'a>>,
+    /// With the numbers of the steps.
+    each: Vec<(u32, StepWork<'a>)>,
+}
+
+impl<'a> StepWorks<'a> {
+    fn of(stats: &'a OpStats) -> Self {
+        let steps = &stats.steps;
+        let sequence = &steps.step_db.step_sequence;
+        let per_host = |step: &'a PerCoreStepInfo| -> Vec<StepWork<'a>> {
+            step.ops_per_host.iter().map(|cores| StepWork::of_cores(cores)).collect()
+        };
+        let mut works: Vec<Vec<StepWork<'a>>> = sequence.par_iter().map(per_host).collect();
+        let all = steps.knows_complete_steps.then(|| {
+            let mut all = StepWork::default();
+            let hosts = works.iter().map(Vec::len).max().unwrap_or(0);
+            for host in 0..hosts {
+                works.iter().filter_map(|work| work.get(host)).for_each(|work| all.combine(work));
+            }
+            all
+        });
+        let each = sequence.iter().zip(&mut works).map(|(step, works)| {
+            let mut hosts = works.drain(..);
+            let mut all = hosts.next().unwrap_or_default();
+            hosts.for_each(|host| all.combine(&host));
+            (step.step_num, all)
+        });
+        Self { all, each: each.collect() }
+    }
+}
+
 /// The records with or without infeed and outfeed.
 struct Records<'a> {
     limits: &'a Limits,
@@ -230,46 +272,55 @@ struct Records<'a> {
 }
 
 impl Records<'_> {
-    fn write(&self, table: &mut Table<'_>) {
-        let ops = &self.stats.device_op_metrics_db;
-        self.write_program(table, ops, Scope::Total);
-        self.write_ops(table, ops);
-        let steps = &self.stats.steps;
-        let sequence = &steps.step_db.step_sequence;
-        if let Some(ops) = &steps.hlo_metrics_db_complete_steps_only {
-            self.write_program(table, ops, Scope::Average(sequence.len()));
+    fn write(&self, table: &mut Table<'_>, steps: &StepWorks<'_>) {
+        self.write_whole_program(table);
+        self.write_ops(table, &self.stats.device_op_metrics_db);
+        let mut write_step = |work: &StepWork<'_>, scope| {
+            let ops = work.ops.iter().map(|(category, work)| (*category, *work));
+            self.write_program(table, ops, work.total_time_ps, scope);
+        };
+        if let Some(all) = &steps.all {
+            write_step(all, Scope::Average(steps.each.len()));
         }
-        for step in sequence {
-            self.write_program(table, &step.hlo_metrics_db, Scope::Step(step.step_num));
+        for (number, work) in &steps.each {
+            write_step(work, Scope::Step(*number));
         }
+    }
+
+    fn write_whole_program(&self, table: &mut Table<'_>) {
+        let db = &self.stats.device_op_metrics_db;
+        let ops = db.metrics.iter().map(|op| (&*op.category, Work::of(op)));
+        self.write_program(table, ops, db.total_time_ps, Scope::Total);
     }
 
     fn leaves_out(&self, category: &str) -> bool {
         !self.include_infeed_outfeed && is_infeed_or_outfeed(category)
     }
 
-    /// The program as one op: the sum of its innermost ops.
-    fn write_program(&self, table: &mut Table<'_>, ops: &OpMetricsDb, scope: Scope) {
+    /// The program as one op: the sum of its innermost ops. `ops` are categories and what was done.
+    fn write_program<'o>(
+        &self,
+        table: &mut Table<'_>,
+        ops: impl Iterator<Item = (&'o str, Work)>,
+        total_time_ps: u64,
+        scope: Scope,
+    ) {
         let name: Arc<str> = "Program".into();
         let info = OpInfo { name: Arc::clone(&name), category: name, ..OpInfo::default() };
         let mut program =
             OpMetrics { info: Arc::new(info), occurrences: 1, ..OpMetrics::default() };
         let mut left_out_ps = 0_u64;
-        for op in ops.metrics.iter().filter(|op| !may_have_inner_ops(&op.category)) {
-            if self.leaves_out(&op.category) {
-                left_out_ps = left_out_ps.wrapping_add(op.time_ps);
-                continue;
+        let mut all = Work::default();
+        for (category, work) in ops.filter(|(category, _)| !may_have_inner_ops(category)) {
+            if self.leaves_out(category) {
+                left_out_ps = left_out_ps.wrapping_add(work.time_ps);
+            } else {
+                all.add(&work);
             }
-            program.flops_v2 += op.flops_v2;
-            program.model_flops_v2 += op.model_flops_v2;
-            program.bytes_accessed = program.bytes_accessed.wrapping_add(op.bytes_accessed);
-            combine_memory_accessed(
-                &op.memory_accessed_breakdown,
-                &mut program.memory_accessed_breakdown,
-            );
         }
-        program.time_ps = ops.total_time_ps.wrapping_sub(left_out_ps);
-        self.write_record(table, &program, scope, Standing::default(), program.time_ps);
+        all.time_ps = total_time_ps.wrapping_sub(left_out_ps);
+        program.time_ps = all.time_ps;
+        self.write_record(table, &program, &all, scope, Standing::default(), all.time_ps);
     }
 
     fn write_ops(&self, table: &mut Table<'_>, ops: &OpMetricsDb) {
@@ -282,7 +333,7 @@ impl Records<'_> {
                 continue;
             }
             standing = standing.next(pico_to_micro(op.self_time_ps), pico_to_micro(total_ps));
-            self.write_record(table, op, Scope::Total, standing, total_ps);
+            self.write_record(table, op, &Work::of(op), Scope::Total, standing, total_ps);
         }
     }
 
@@ -290,6 +341,7 @@ impl Records<'_> {
         &self,
         table: &mut Table<'_>,
         op: &OpMetrics,
+        work: &Work,
         scope: Scope,
         standing: Standing,
         total_time_ps: u64,
@@ -305,7 +357,7 @@ impl Records<'_> {
             }
             Scope::Step(number) => number.to_string(),
         };
-        let rates = Rates::of(op, &stats.perf_env, stats.run_environment.hardware_type);
+        let rates = Rates::of(work, &stats.perf_env, stats.run_environment.hardware_type);
         let Rates { bandwidth, intensity, .. } = rates;
         let flop_utilization = safe_divide(rates.measured_flop_rate, limits.flop_rate);
         let memory_utilization = limits.memory_utilization(&rates);

@@ -27,7 +27,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     let Some(page) = data.fetch_json("overview_page", &[]) else {
         return Err(Raised::Path(format!("No overview data returned for session {}", data.name)));
     };
-    let overview = Overview::of(&page);
+    let overview = Overview::of(page);
     let total_ms = overview.step_time_ms * overview.steps as f64;
     if total_ms == 0.0 || overview.steps == 0 {
         return Ok(Value::Str(insufficient(&data.name)));
@@ -321,8 +321,8 @@ impl Verdict {
             ("scaled_barrier_time_ms", number(self.barrier_ms)),
             ("pure_idle_time_ms", number(self.pure_idle_ms())),
             ("total_duration_ms", number(self.total_ms)),
-            ("number_of_steps", Json::Int(self.overview.steps.to_string())),
-            ("core_count", Json::Int(self.overview.cores.to_string())),
+            ("number_of_steps", Json::Int(self.overview.steps.to_string().into())),
+            ("core_count", Json::Int(self.overview.cores.to_string().into())),
         ]);
         Json::dict([
             ("status", status.into()),

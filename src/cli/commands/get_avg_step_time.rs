@@ -37,7 +37,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     }
     let answer = Json::dict([
         ("avg_step_time_ms", Json::Float(average_ms)),
-        ("step_count", Json::Int(count.to_string())),
+        ("step_count", Json::Int(count.to_string().into())),
     ]);
     Ok(Value::Str(tool_data::dumps(&answer)))
 }

@@ -4,7 +4,7 @@ use super::Call;
 use crate::cli::error::Raised;
 use crate::cli::tool_data::{self, ToolData};
 use crate::cli::value::Value;
-use crate::render::python_json::Value as Json;
+use crate::render::python_json::{Text, Value as Json};
 
 /// Bandwidths whose names get their unit.
 const IN_GIBIBYTES: [(&str, &str); 2] =
@@ -24,22 +24,22 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     };
     let named = |key: &str| {
         let with_unit = IN_GIBIBYTES.iter().find(|(plain, _)| *plain == key);
-        with_unit.map_or(key, |(_, with_unit)| with_unit).to_owned()
+        with_unit.map_or(key, |(_, with_unit)| with_unit).to_owned().into()
     };
     let properties = tool_data::pairs(table, "p").iter();
-    let mut device: Vec<(String, Json)> = properties
+    let mut device: Vec<(Text, Json)> = properties
         .map(|(key, value)| {
             let number = tool_data::float(value).map(Json::Float);
             (named(key), number.unwrap_or_else(|| value.clone()))
         })
         .collect();
     let units = IN_GIBIBYTES.iter().map(|(_, with_unit)| *with_unit);
-    let units: Vec<(String, Json)> = units
+    let units: Vec<(Text, Json)> = units
         .filter(|unit| device.iter().any(|(key, _)| key == unit))
-        .map(|unit| (unit.to_owned(), "GiB/s".into()))
+        .map(|unit| ((*unit).into(), "GiB/s".into()))
         .collect();
     if !units.is_empty() {
-        device.push(("units".to_owned(), Json::Dict(units)));
+        device.push(("units".into(), Json::Dict(units)));
     }
     Ok(Value::Str(tool_data::dumps(&Json::Dict(device))))
 }

@@ -58,7 +58,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     let profile = profile.ok_or_else(|| {
         Raised::Path(format!("No HLO op_profile found in trace for session {session}."))
     })?;
-    let root = OpNode::root(&profile).filter(|root| root.raw_time_ps > 0.0);
+    let root = OpNode::root(profile).filter(|root| root.raw_time_ps > 0.0);
     let mut ops = Vec::new();
     if let Some(root) = &root {
         collect(root, "", &mut ops);

@@ -28,7 +28,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     })?;
     let filter = call.get("category_filter");
     let filter = if filter.is_true() { Some(lower(&filter)?) } else { None };
-    let rows = Rows::of(&table);
+    let rows = Rows::of(table);
     let mut records: Vec<Record> = rows
         .iter()
         .filter(|row| {

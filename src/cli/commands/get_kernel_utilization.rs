@@ -145,10 +145,10 @@ fn to_value(json: &Json) -> Value {
         Json::Bool(value) => Value::Bool(*value),
         Json::Int(digits) => Value::Int(digits.parse().unwrap_or(BigInt::ZERO)),
         Json::Float(value) => Value::Float(*value),
-        Json::Text(text) => Value::text(text.as_str()),
+        Json::Text(text) => Value::text(&**text),
         Json::List(items) => Value::List(items.iter().map(to_value).collect()),
         Json::Dict(pairs) => Value::Dict(
-            pairs.iter().map(|(key, value)| (Value::text(key.as_str()), to_value(value))).collect(),
+            pairs.iter().map(|(key, value)| (Value::text(&**key), to_value(value))).collect(),
         ),
     }
 }

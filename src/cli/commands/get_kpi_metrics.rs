@@ -6,13 +6,13 @@ use super::get_overview::Overview;
 use crate::cli::error::Raised;
 use crate::cli::tool_data::{self, ToolData};
 use crate::cli::value::Value;
-use crate::render::python_json::Value as Json;
+use crate::render::python_json::{Text, Value as Json};
 
 /// Runs the command.
 pub fn run(call: &Call) -> Result<Value, Raised> {
     let data = ToolData::open(call)?;
     let overview = Overview::of(&data, false)?;
-    let known = |properties: &[(String, Json)], key: &str| {
+    let known = |properties: &[(Text, Json)], key: &str| {
         let found = properties.iter().find(|(known, _)| known == key);
         found.map_or_else(|| "N/A".into(), |(_, value)| value.clone())
     };

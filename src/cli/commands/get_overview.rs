@@ -5,7 +5,7 @@ use super::Call;
 use crate::cli::error::Raised;
 use crate::cli::tool_data::{self, ToolData};
 use crate::cli::value::Value;
-use crate::render::python_json::Value as Json;
+use crate::render::python_json::{Text, Value as Json};
 use std::collections::BTreeMap;
 
 /// Properties that sum up performance, beside those that begin with `stat_` or `sc_`.
@@ -53,13 +53,13 @@ const MEMORY_BANDWIDTH: &str = "memory_bw_utilization_relative_to_hw_limit";
 const HBM_BANDWIDTH: &str = "hbm_bw_utilization_percent";
 
 /// Properties in the order in which they came first.
-pub type Properties = Vec<(String, Json)>;
+pub type Properties = Vec<(Text, Json)>;
 
 /// Sets a property, at the place where it is already.
 fn set(properties: &mut Properties, key: &str, value: Json) {
     match properties.iter_mut().find(|(known, _)| known == key) {
         Some((_, known)) => *known = value,
-        None => properties.push((key.to_owned(), value)),
+        None => properties.push((key.to_owned().into(), value)),
     }
 }
 
@@ -82,7 +82,7 @@ impl Overview {
         let no_data = || Raised::Path("No overview data returned for the session".to_owned());
         let page = data.fetch_json("overview_page", &[]).ok_or_else(no_data)?;
         let mut all = Properties::new();
-        for table in tool_data::tables(&page) {
+        for table in tool_data::tables(page) {
             for (key, value) in tool_data::pairs(table, "p") {
                 set(&mut all, key, value.clone());
             }
@@ -90,17 +90,17 @@ impl Overview {
         let mut overview = Self::default();
         for (key, value) in &all {
             let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| key.starts_with(prefix));
-            if starts(&["stat_", "sc_"]) || PERFORMANCE.contains(&key.as_str()) {
+            if starts(&["stat_", "sc_"]) || PERFORMANCE.contains(&&**key) {
                 overview.performance.push((key.clone(), value.clone()));
             }
-            if (starts(&["run_"]) || ENVIRONMENT.contains(&key.as_str()))
+            if (starts(&["run_"]) || ENVIRONMENT.contains(&&**key))
                 && (include_command || key != "run_command")
             {
                 overview.environment.push((key.clone(), value.clone()));
             }
         }
         add_roofline(data, &mut overview.performance);
-        overview.add_host(&page, include_command);
+        overview.add_host(page, include_command);
         Ok(overview)
     }
 
@@ -149,7 +149,7 @@ fn experiment(command: &str) -> Option<&str> {
 fn is_missing(value: Option<&Json>) -> bool {
     match value {
         None | Some(Json::Null) => true,
-        Some(Json::Text(text)) => ["", "0.0%", "0%", "0.0"].contains(&text.as_str()),
+        Some(Json::Text(text)) => ["", "0.0%", "0%", "0.0"].contains(&&**text),
         Some(value) => tool_data::float(value) == Some(0.0),
     }
 }
@@ -165,7 +165,7 @@ fn add_roofline(data: &ToolData, performance: &mut Properties) {
     let Some(model) = data.fetch_roofline_of_program() else { return };
     let Some(program) = first_row(&model) else { return };
     let number = |key| program.get(key).and_then(|value| tool_data::float(value));
-    let percent = |value: f64| Json::Text(format!("{:.2}%", value * 100.0));
+    let percent = |value: f64| Json::from(format!("{:.2}%", value * 100.0));
     if let Some(efficiency) = number("roofline_efficiency") {
         set(performance, "roofline_efficiency_percent", percent(efficiency));
         if needs_flops {
@@ -220,7 +220,7 @@ mod tests {
     fn zero_is_no_utilization() {
         assert!(is_missing(None));
         assert!(is_missing(Some(&"0.0%".into())));
-        assert!(is_missing(Some(&Json::Int("0".to_owned()))));
+        assert!(is_missing(Some(&Json::Int("0".into()))));
         assert!(!is_missing(Some(&"4.35%".into())));
     }
 

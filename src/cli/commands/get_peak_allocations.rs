@@ -86,14 +86,14 @@ fn modules(data: &ToolData, options: &Options) -> Result<Vec<Module>, Raised> {
         let Some(view) = data.fetch_json("memory_viewer", &[("module_name", &name)]) else {
             continue;
         };
-        let buffers = buffers(&view, options).map_err(|words| {
+        let buffers = buffers(view, options).map_err(|words| {
             let session = &data.name;
             Raised::Internal(format!(
                 "Failed to get peak allocations for session {session}: {words}"
             ))
         })?;
         let total = view.get("totalBufferAllocationMib").cloned();
-        let total_mib = total.unwrap_or_else(|| Json::Int("0".to_owned()));
+        let total_mib = total.unwrap_or_else(|| Json::Int("0".into()));
         modules.push(Module { name, total_mib, buffers });
     }
     Ok(modules)

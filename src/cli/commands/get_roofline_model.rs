@@ -9,7 +9,7 @@ use crate::cli::tool_data::ToolData;
 use crate::cli::value::Value;
 use crate::render::number::fixed;
 use crate::render::python_float::{self, round};
-use crate::render::python_json::Value as Json;
+use crate::render::python_json::{Text, Value as Json};
 use crate::render::python_json_indent::Writer;
 use std::collections::HashSet;
 
@@ -91,7 +91,7 @@ fn slice_end(end: &Value, count: usize) -> Result<usize, Raised> {
 }
 
 /// The properties of the table: numbers where they are some.
-struct DeviceInfo<'a>(&'a [(String, Json)]);
+struct DeviceInfo<'a>(&'a [(Text, Json)]);
 
 impl<'a> DeviceInfo<'a> {
     fn of(table: &'a Json) -> Self {

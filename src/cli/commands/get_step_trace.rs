@@ -78,10 +78,10 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
     };
     let mut answer = Vec::new();
     if let Some(summary) = summary.filter(|_| call.get("include_summary").is_true()) {
-        answer.push(("summary".to_owned(), summary.to_json()));
+        answer.push(("summary".into(), summary.to_json()));
     }
     let steps = steps.iter().take(limit.unwrap_or(usize::MAX)).map(Step::to_json);
-    answer.push(("step_breakdown".to_owned(), steps.collect()));
+    answer.push(("step_breakdown".into(), steps.collect()));
     Ok(Value::Str(tool_data::dumps(&Json::Dict(answer))))
 }
 
@@ -109,7 +109,7 @@ impl Wanted {
                     Value::Bool(step) => Some(f64::from(u8::from(*step))),
                     step => as_float(step.to_text()),
                 };
-                step.is_some() && step == as_float(digits.clone())
+                step.is_some() && step == as_float(digits.to_string())
             }
             _ => false,
         }
@@ -118,14 +118,14 @@ impl Wanted {
 
 fn find(data: &ToolData, wanted: &Wanted) -> (Vec<Step>, Option<Summary>) {
     if let Some(pods) = data.fetch_json("pod_viewer", &[]) {
-        let steps = of_pod_viewer(&pods, wanted);
+        let steps = of_pod_viewer(pods, wanted);
         if !steps.is_empty() {
             let summary = Summary::of(&steps, None);
             return (steps, Some(summary));
         }
     }
     if let Some(tables) = data.fetch_json("input_pipeline_analyzer", &[])
-        && let Some(table) = step_table(&tables)
+        && let Some(table) = step_table(tables)
     {
         let steps = of_step_table(table, wanted);
         if !steps.is_empty() {
@@ -135,7 +135,7 @@ fn find(data: &ToolData, wanted: &Wanted) -> (Vec<Step>, Option<Summary>) {
         }
     }
     let page = data.fetch_json("overview_page", &[]);
-    (Vec::new(), page.and_then(|page| Summary::of_overview(&page)))
+    (Vec::new(), page.and_then(Summary::of_overview))
 }
 
 /// Python's `float(value)` where that is a finite number, else 0.
@@ -268,7 +268,7 @@ fn of_row(cells: &[Json], ids: &[String], wanted: &Wanted) -> Option<Step> {
         Json::Text(text) => text
             .trim()
             .parse::<i64>()
-            .map_or_else(|_| number.clone(), |number| Json::Int(number.to_string())),
+            .map_or_else(|_| number.clone(), |number| Json::Int(number.to_string().into())),
         other => other.clone(),
     });
     if !wanted.has(number.as_ref()) {
@@ -410,7 +410,7 @@ impl Summary {
         let mut pairs = vec![
             (
                 "total_steps",
-                self.total_steps.map_or(Json::Null, |count| Json::Int(count.to_string())),
+                self.total_steps.map_or(Json::Null, |count| Json::Int(count.to_string().into())),
             ),
             ("step_time_ms_average", Json::Float(self.average_ms)),
             ("step_time_ms_min", Json::Float(self.min_ms)),
@@ -465,7 +465,7 @@ impl Step {
 }
 
 fn dict(pairs: Vec<(&str, Json)>) -> Json {
-    Json::Dict(pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    Json::Dict(pairs.into_iter().map(|(key, value)| (key.to_owned().into(), value)).collect())
 }
 
 /// Standard deviation of a sample, four digits; 0 for a single value.
@@ -502,7 +502,7 @@ mod tests {
 
     #[test]
     fn steps_of_one_number_or_name() {
-        let number = Json::Int("3".to_owned());
+        let number = Json::Int("3".into());
         let wanted = |step| Wanted { step, core: Value::None };
         assert!(wanted(Value::int(3)).has(Some(&number)));
         assert!(wanted(Value::Float(3.0)).has(Some(&number)));

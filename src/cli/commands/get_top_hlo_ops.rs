@@ -14,7 +14,7 @@ const NO_PROFILE: &str = "No HLO op_profile found in trace. For JAX traces, ensu
 pub fn run(call: &Call) -> Result<Value, Raised> {
     let profile = ToolData::open_for_ops(call)?.fetch_json("op_profile", &[]);
     let profile = profile.ok_or_else(|| Raised::Path(NO_PROFILE.to_owned()))?;
-    let root = OpNode::root(&profile);
+    let root = OpNode::root(profile);
     let mut ops = Vec::new();
     if let Some(root) = &root {
         collect(root, "", &mut ops);

@@ -27,7 +27,7 @@ pub fn run(call: &Call) -> Result<Value, Raised> {
         })
     });
     let core: [BigInt; 3] = [host?, device?, node?];
-    let rows = Rows::of(&table);
+    let rows = Rows::of(table);
     if rows.iter().len() == 0 {
         return Ok(no_data("No hardware performance counter events found in trace"));
     }

@@ -66,7 +66,7 @@ impl<'a> Row<'a> {
     /// A whole number of any size as its digits; 0 where it is none.
     pub fn whole_digits(&self, id: &str) -> String {
         let digits = match self.first(&[id]) {
-            Some(Value::Int(digits)) => digits.clone(),
+            Some(Value::Int(digits)) => digits.to_string(),
             Some(Value::Text(text)) if !text.contains('.') => {
                 let text = text.trim();
                 let unsigned = text.trim_start_matches(['+', '-']);

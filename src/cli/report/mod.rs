@@ -167,7 +167,7 @@ fn overview(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
     let all: Vec<(&str, String)> = [&overview.performance, &overview.environment]
         .into_iter()
         .flatten()
-        .map(|(key, value)| (key.as_str(), value.to_python_str()))
+        .map(|(key, value)| (&**key, value.to_python_str()))
         .collect();
     html.raw("<div class=cards>");
     for (key, name, unit) in CARDS {
@@ -280,7 +280,7 @@ fn roofline(html: &mut Html, data: &ToolData) -> Result<(), Nothing> {
     let none = |text: &str| Nothing(text.to_owned());
     let answer = data.fetch_json("roofline_model", &[]);
     let answer = answer.ok_or_else(|| none("The roofline model has no answer."))?;
-    let table = tool_data::tables(&answer).first().ok_or_else(|| none("No operations."))?;
+    let table = tool_data::tables(answer).first().ok_or_else(|| none("No operations."))?;
     let device = table.get("p").unwrap_or(&Json::Null);
     let (peak, bandwidth) = (number(device, "peak_flop_rate"), number(device, "peak_hbm_bw"));
     // GiB/s: what one FLOP per byte allows, in GFLOP/s.

@@ -21,7 +21,7 @@ impl Parts {
     pub const DEVICE_OPS: Self = Self(1);
     /// `host_op_metrics_db`.
     pub const HOST_OPS: Self = Self(1 << 1);
-    /// `steps`, without the ops of each.
+    /// `steps`.
     pub const STEPS: Self = Self(1 << 2);
     /// `kernel_reports`.
     pub const KERNELS: Self = Self(1 << 3);
@@ -29,11 +29,9 @@ impl Parts {
     pub const TF_FUNCTIONS: Self = Self(1 << 4);
     /// `duty_cycle`.
     pub const DUTY_CYCLE: Self = Self(1 << 5);
-    /// `steps` with the ops of each, which takes longer; it takes the place of [`Self::STEPS`].
-    pub const STEP_OPS: Self = Self(1 << 7);
     /// `device_op_metrics_db` with what fusions fuse as their children, for which HLO modules are
     /// read; it takes the place of [`Self::DEVICE_OPS`].
-    pub const FUSION_CHILDREN: Self = Self(1 << 8);
+    pub const FUSION_CHILDREN: Self = Self(1 << 7);
     /// What only the HLO modules say: `programs`.
     pub const PROGRAMS: Self = Self(1 << 6);
 
@@ -44,12 +42,8 @@ impl Parts {
 
     /// These parts and what is there with them.
     pub(in crate::opstats) fn with_implied(mut self) -> Self {
-        for (part, implied) in
-            [(Self::FUSION_CHILDREN, Self::DEVICE_OPS), (Self::STEP_OPS, Self::STEPS)]
-        {
-            if self.contains(part) {
-                self = self | implied;
-            }
+        if self.contains(Self::FUSION_CHILDREN) {
+            self = self | Self::DEVICE_OPS;
         }
         self
     }
@@ -74,9 +68,9 @@ impl BitOr for Parts {
 pub struct Steps {
     /// The steps.
     pub step_db: StepDatabase,
-    /// The ops of complete steps (`hlo_metrics_db_complete_steps_only`): on TPUs, and where hosts are
-    /// combined; empty unless [`Parts::STEP_OPS`] are there.
-    pub hlo_metrics_db_complete_steps_only: Option<OpMetricsDb>,
+    /// Whether the ops of complete steps are shown together (`hlo_metrics_db_complete_steps_only`): on
+    /// TPUs, and where hosts are combined.
+    pub knows_complete_steps: bool,
     /// Time by precision; XProf keeps it in the device's op metrics.
     pub precision_stats: PrecisionStats,
 }

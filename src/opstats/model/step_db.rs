@@ -1,6 +1,6 @@
 //! Steps by core (`StepDatabaseResult`). Times are in picoseconds.
 
-use super::op_metrics::OpMetricsDb;
+use crate::opstats::step_ops::CoreOps;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -106,8 +106,8 @@ pub struct PerCoreStepInfo {
     pub step_num: u32,
     /// The step by core.
     pub step_info_per_core: BTreeMap<u32, StepInfo>,
-    /// The ops of the step.
-    pub hlo_metrics_db: Arc<OpMetricsDb>,
+    /// The ops of the step on each tensor core of each host.
+    pub ops_per_host: Vec<Arc<[CoreOps]>>,
     /// Replica by core.
     pub core_id_to_replica_id: BTreeMap<u32, u32>,
     /// All-reduces by core.

@@ -1,10 +1,8 @@
 //! Steps of several hosts as one sequence (`CombineStepDatabase`).
 
 use super::intersection;
-use crate::opstats::db_builder::OpMetricsDbBuilder;
 use crate::opstats::model::{PerCoreStepInfo, PrecisionStats, StepDatabase, StepInfo, Steps};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The steps of one host among several.
 #[derive(Debug, Clone, Copy)]
@@ -31,15 +29,6 @@ pub fn combine(hosts: &[HostSteps<'_>]) -> Steps {
         hosts.iter().filter(|host| !host.is_coordinator).copied().collect();
     let databases: Vec<&StepDatabase> = workers.iter().map(|host| &host.steps.step_db).collect();
     let common = intersection::intersect(&databases);
-    let mut complete_steps = OpMetricsDbBuilder::new();
-    for (host, &first) in workers.iter().zip(&common.first) {
-        let step_db = &host.steps.step_db;
-        if !step_db.use_incomplete_step {
-            for step in step_db.step_sequence.iter().skip(first).take(common.count) {
-                complete_steps.combine(&step.hlo_metrics_db, true);
-            }
-        }
-    }
     let step = |place: usize| {
         let of_host = |(host, &first): (&HostSteps<'_>, &usize)| {
             Some((host.host_id, host.steps.step_db.step_sequence.get(first + place)?.clone()))
@@ -57,8 +46,7 @@ pub fn combine(hosts: &[HostSteps<'_>]) -> Steps {
     for host in hosts {
         precision_stats.add(host.steps.precision_stats);
     }
-    let hlo_metrics_db_complete_steps_only = Some(complete_steps.finish());
-    Steps { step_db, hlo_metrics_db_complete_steps_only, precision_stats }
+    Steps { step_db, knows_complete_steps: true, precision_stats }
 }
 
 fn combine_step(
@@ -66,7 +54,6 @@ fn combine_step(
     hosts: impl Iterator<Item = (u32, PerCoreStepInfo)>,
 ) -> PerCoreStepInfo {
     let mut combined = PerCoreStepInfo { step_num, ..PerCoreStepInfo::default() };
-    let mut ops = OpMetricsDbBuilder::new();
     for (host_id, step) in hosts {
         let renumbered = |(core_id, info): (u32, StepInfo)| {
             (global_core_id(host_id, core_id), StepInfo { step_num, ..info })
@@ -78,9 +65,8 @@ fn combine_step(
             host_id,
             step.core_id_to_replica_id,
         );
-        ops.combine(&step.hlo_metrics_db, true);
+        combined.ops_per_host.extend(step.ops_per_host);
     }
-    combined.hlo_metrics_db = Arc::new(ops.finish());
     combined
 }
 

@@ -2,6 +2,7 @@
 //! (`ConvertXSpaceToEventTimeFractionAnalyzerResults`).
 
 use super::tpu;
+use crate::opstats::op_event::PlanesLeft;
 use crate::timeline::{PlaneView, Timeline};
 use crate::xplane::schema::StatType;
 use std::collections::{BTreeMap, HashMap};
@@ -62,7 +63,7 @@ fn add_plane<'a>(
     }
     // Of planes with one name the last tells the steps.
     let named = timeline.planes().filter(|other| other.name() == plane.name()).last();
-    let step_events = tpu::step_events(named.unwrap_or(plane), false, 1);
+    let step_events = tpu::step_events(named.unwrap_or(plane), &PlanesLeft::new(1));
     let mut known: HashMap<u32, bool> = HashMap::new();
     for event in plane.lines().flat_map(|line| line.events()) {
         if !*known.entry(event.metadata_index()).or_insert_with(|| is_wanted(event.name())) {

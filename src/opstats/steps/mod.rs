@@ -22,12 +22,12 @@ pub use duty_cycle::of_host as duty_cycle;
 pub use event_fractions::EventFractions;
 pub use event_type::{EventType, STEP_PARTS};
 pub use generic::DEFAULT_LOCAL_CORE_ID;
+pub(super) use step_events::CoreTime;
 pub use step_events::{SPARSE_CORE_INDEX_START, StepEvents};
-pub(super) use tpu::StepPlace;
-pub use tpu::{StepOps, step_events as of_device_plane};
+pub use tpu::StepOps;
+pub(super) use tpu::{OpSums, StepPlace, step_events as of_device_plane};
 pub use tpu_details::{TpuStepDetails, details_of as tpu_step_details};
 
-use super::db_builder::OpMetricsDbBuilder;
 use super::model::{CoreDetails, Steps};
 use crate::timeline::{PlaneView, Timeline};
 use crate::xplane::schema::{
@@ -61,12 +61,7 @@ pub(super) fn of_host(
         let input_ps = host::input_time_ps(&host::step_events(host));
         tpu_details::attribute_idle_to_input(&mut step_db, &input_ps, cores);
     }
-    let mut complete_steps = OpMetricsDbBuilder::new();
-    for step in &step_db.step_sequence {
-        complete_steps.combine(&step.hlo_metrics_db, true);
-    }
-    let hlo_metrics_db_complete_steps_only = Some(complete_steps.finish());
-    Steps { step_db, hlo_metrics_db_complete_steps_only, precision_stats }
+    Steps { step_db, knows_complete_steps: true, precision_stats }
 }
 
 fn of_gpus_or_host(timeline: &Timeline, gpus: Vec<PlaneView<'_>>) -> Steps {

@@ -1,9 +1,9 @@
 //! Events by step, and what they say of each step's time (`StepEvents`, `StepDetails`).
 
 use super::event_type::EventType;
-use crate::opstats::event_ops::CountedOps;
 use crate::opstats::model::{AllReduceInfo, PrecisionStats};
 use crate::opstats::moments::for_each_moment;
+use crate::opstats::step_ops::CoreOps;
 use crate::timeline::timespan::Timespan;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,14 +50,14 @@ pub struct StepDetails {
 }
 
 /// What the ops of a core say of a step.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct CoreTime {
     /// Time without children by HLO category, picoseconds.
     pub category_ps: BTreeMap<Arc<str>, u64>,
     /// Time of all ops, picoseconds.
     pub total_op_time_ps: u64,
-    /// The ops, where they are wanted.
-    pub ops: Option<CountedOps>,
+    /// The ops.
+    pub ops: CoreOps,
 }
 
 impl StepDetails {

@@ -2,29 +2,29 @@
 //! line of steps, and where the time of each step went from the line of ops.
 
 use super::gpu::{self, step_markers};
-use super::step_events::{CoreTime, SPARSE_CORE_INDEX_START, StepDetails, StepEvents, intersect};
-use crate::opstats::event_ops::{EventOpsBuilder, Nesting, OffloadedOps};
+use super::step_events::{SPARSE_CORE_INDEX_START, StepDetails, StepEvents, intersect};
+use crate::opstats::event_ops::Nesting;
 use crate::opstats::model::{AllReduceInfo, TpuCoreType};
-use crate::opstats::op_event::{OpEvent, OpEventReader};
+use crate::opstats::op_event::{OpEvent, OpEventReader, PlanesLeft};
 use crate::opstats::op_table::{Descriptions, OpTable};
+use crate::opstats::step_ops::{CallCosts, CoreOpsBuilder};
 use crate::timeline::{LineView, PlaneView};
 use crate::xplane::schema::{
     SPARSE_CORE_OP_LINE, SPARSE_CORE_STEP_LINE, STEP_LINE, StatType, THREAD_ID_STEP_INFO,
     is_op_line, sparse_core_id, tensor_core_id,
 };
+use foldhash::fast::RandomState;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 /// The steps of a device plane: of a tensor core, of a `SparseCore`, or of what is neither.
-/// With `with_ops` the ops of a tensor core's steps are there too. `tasks` decode events at once.
-pub fn step_events(plane: PlaneView<'_>, with_ops: bool, tasks: usize) -> StepEvents {
+pub(in crate::opstats) fn step_events(plane: PlaneView<'_>, planes: &PlanesLeft) -> StepEvents {
     if sparse_core_id(plane.name()).is_none() && tensor_core_id(plane.name()).is_none() {
         return gpu::step_events(plane);
     }
-    let Some(mut steps) = StepOps::of(plane, with_ops) else { return StepEvents::default() };
+    let Some(mut steps) = StepOps::of(plane) else { return StepEvents::default() };
     let mut table = OpTable::new(plane, TpuCoreType::Unknown);
     let mut nesting: Nesting<(OpEvent, StepPlace)> = Nesting::new();
-    OpEventReader::of(plane).each_run(steps.line, tasks, |events| {
+    OpEventReader::of(plane).each_run(steps.line, planes, |events| {
         for event in events {
             let Some(place) = steps.note(event) else { continue };
             nesting.push(event.span, (event.clone(), place), |(event, place), children_ps| {
@@ -35,7 +35,7 @@ pub fn step_events(plane: PlaneView<'_>, with_ops: bool, tasks: usize) -> StepEv
     nesting.flush(|(event, place), children_ps| {
         steps.close(event, *place, children_ps, &mut table);
     });
-    steps.finish(&Arc::new(table.into_descriptions()))
+    steps.finish(&table.into_descriptions())
 }
 
 /// Makes the steps of a core from the events of one of its lines.
@@ -44,12 +44,7 @@ pub struct StepOps<'a> {
     /// The line of steps.
     markers: Option<LineView<'a>>,
     core_id: u32,
-    categories: Categories<'a>,
     sums: Sums,
-    /// Whether the ops of each step are wanted.
-    with_ops: bool,
-    /// None: `SparseCore`s do not count here.
-    offloaded: OffloadedOps,
 }
 
 /// The step that an event belongs to, by the order of their first events.
@@ -57,9 +52,8 @@ pub struct StepOps<'a> {
 pub(in crate::opstats) struct StepPlace(u32);
 
 impl<'a> StepOps<'a> {
-    /// None for planes that are no cores, and for cores without a line of ops. Ops of steps are those
-    /// of tensor cores only.
-    pub fn of(plane: PlaneView<'a>, with_ops: bool) -> Option<Self> {
+    /// None for planes that are no cores, and for cores without a line of ops.
+    pub fn of(plane: PlaneView<'a>) -> Option<Self> {
         let is_sparse = sparse_core_id(plane.name()).is_some();
         if !is_sparse && tensor_core_id(plane.name()).is_none() {
             return None;
@@ -80,10 +74,7 @@ impl<'a> StepOps<'a> {
             line: ops?,
             markers,
             core_id: first_id.wrapping_add(plane.id() as u32),
-            categories: Categories::new(plane),
             sums: Sums::default(),
-            with_ops: with_ops && !is_sparse,
-            offloaded: OffloadedOps::default(),
         })
     }
 
@@ -116,19 +107,16 @@ impl<'a> StepOps<'a> {
         children_ps: u64,
         table: &mut OpTable<'_>,
     ) {
-        let Some(category) = self.categories.of(event.metadata, table) else { return };
-        let step = &mut self.sums.steps[place.0 as usize];
-        step.add(category, event.span.duration_ps.wrapping_sub(children_ps));
-        if self.with_ops {
-            step.ops.add(event, children_ps, table, &self.offloaded);
+        if table.number_of(event.metadata).is_some() {
+            self.sums.add(place, event, children_ps, table);
         }
     }
 
     /// The steps, as far as they have marks; `descriptions` are those of the table.
-    pub(in crate::opstats) fn finish(self, descriptions: &Arc<Descriptions>) -> StepEvents {
-        let (core_id, names) = (self.core_id, self.categories.names);
-        let descriptions = self.with_ops.then_some(descriptions);
-        let of_step = |step| of_step(step, core_id, &names, descriptions);
+    pub(in crate::opstats) fn finish(self, descriptions: &Descriptions) -> StepEvents {
+        let core_id = self.core_id;
+        let mut core_ops = CoreOpsBuilder::new(descriptions);
+        let of_step = |step| of_step(step, core_id, &mut core_ops);
         let mut steps: StepEvents = self.sums.steps.into_iter().map(of_step).collect();
         if !steps.is_empty() {
             let markers = self.markers.map(|line| step_markers(line, core_id));
@@ -155,81 +143,15 @@ pub fn has_infeed_op(plane: PlaneView<'_>) -> bool {
             .any(|line| line.events().any(|event| infeeds.contains(&event.metadata_index())))
 }
 
-/// The categories of a plane's ops, by metadata.
-struct Categories<'a> {
-    plane: PlaneView<'a>,
-    names: Vec<Arc<str>>,
-    places: HashMap<String, u32>,
-    /// The place of the name, [`NO_OP`] or [`NOT_LOOKED_UP`].
-    by_metadata: Vec<u32>,
-}
-
-/// Stands for a metadata that was not asked for.
-const NOT_LOOKED_UP: u32 = u32::MAX;
-/// Stands for metadata of events that are no ops.
-const NO_OP: u32 = u32::MAX - 1;
-
-impl<'a> Categories<'a> {
-    fn new(plane: PlaneView<'a>) -> Self {
-        Self { plane, names: Vec::new(), places: HashMap::new(), by_metadata: Vec::new() }
-    }
-
-    /// The place of the category of a metadata's events among the names; `None` where they are no ops.
-    #[inline]
-    fn of(&mut self, metadata: u32, table: &OpTable<'_>) -> Option<usize> {
-        let place = match self.by_metadata.get(metadata as usize) {
-            Some(&place) if place != NOT_LOOKED_UP => place,
-            _ => self.look_up(metadata, table),
-        };
-        (place != NO_OP).then_some(place as usize)
-    }
-
-    #[cold]
-    fn look_up(&mut self, metadata: u32, table: &OpTable<'_>) -> u32 {
-        if metadata == u32::MAX {
-            return NO_OP;
-        }
-        let at = metadata as usize;
-        if self.by_metadata.len() <= at {
-            self.by_metadata.resize(at + 1, NOT_LOOKED_UP);
-        }
-        let category = match table.described(metadata) {
-            Some(described) => described.category(),
-            None => self.read(metadata),
-        };
-        self.by_metadata[at] = category.map_or(NO_OP, |category| {
-            *self.places.entry(category.to_owned()).or_insert_with(|| {
-                self.names.push(category.into());
-                self.names.len() as u32 - 1
-            })
-        });
-        self.by_metadata[at]
-    }
-
-    /// The category of a metadata's events, without all else that it says of their op.
-    fn read(&self, metadata: u32) -> Option<&'a str> {
-        let (mut program, mut symbol, mut category) = (None, None, "");
-        let types = [StatType::ProgramId, StatType::SymbolId, StatType::HloCategory];
-        for stat in self.plane.event_metadata_at(metadata).stats().of_types(types) {
-            match stat.stat_type {
-                Some(StatType::ProgramId) => program = Some(stat.int_or_uint_value()),
-                Some(StatType::SymbolId) => symbol = Some(stat.int_or_uint_value()),
-                Some(StatType::HloCategory) => category = stat.str_value(),
-                _ => {}
-            }
-        }
-        program.and(symbol).filter(|&symbol| symbol != 0).map(|_| category)
-    }
-}
-
 /// What is summed up of one step.
 #[derive(Default)]
 struct StepSums {
     group_id: i64,
-    category_ps: Vec<Option<u64>>,
-    total_ps: u64,
+    /// In the order of their first end.
+    ops: Vec<OpSums>,
+    /// Their places by metadata, where ops of other steps came between them.
+    op_places: Option<HashMap<u32, u32, RandomState>>,
     all_reduces: Vec<AllReduceInfo>,
-    ops: EventOpsBuilder,
 }
 
 /// All steps of a line of ops.
@@ -238,7 +160,14 @@ struct Sums {
     steps: Vec<StepSums>,
     places: HashMap<i64, usize>,
     latest: Option<(i64, usize)>,
+    /// By metadata, the step that an op of it was last added to, and the place among the ops there.
+    latest_ops: Vec<(u32, u32)>,
+    /// The step that an op was last added to.
+    growing: u32,
 }
+
+/// Stands for no step.
+const NO_STEP: u32 = u32::MAX;
 
 impl Sums {
     #[inline]
@@ -258,33 +187,84 @@ impl Sums {
         self.latest = Some((group_id, place));
         place
     }
-}
 
-impl StepSums {
-    /// Adds time of a category, picoseconds.
+    /// Adds an op of a step.
     #[inline]
-    fn add(&mut self, category: usize, self_ps: u64) {
-        self.total_ps = self.total_ps.wrapping_add(self_ps);
-        if self.category_ps.len() <= category {
-            self.category_ps.resize(category + 1, None);
+    fn add(
+        &mut self,
+        StepPlace(step): StepPlace,
+        event: &OpEvent,
+        children_ps: u64,
+        table: &OpTable<'_>,
+    ) {
+        let place = match self.latest_ops.get(event.metadata as usize) {
+            Some(&(latest, place)) if latest == step => place,
+            _ => self.op_place_of(step, event.metadata, table),
+        };
+        let op = &mut self.steps[step as usize].ops[place as usize];
+        op.self_ps = op.self_ps.wrapping_add(event.span.duration_ps.wrapping_sub(children_ps));
+        op.time_ps = op.time_ps.wrapping_add(event.span.duration_ps);
+        if op.call.is_none() && event.numbers().is_none() {
+            op.occurrences = op.occurrences.wrapping_add(1);
+        } else {
+            op.add_numbers(event, table);
         }
-        let category_ps = self.category_ps[category].get_or_insert(0);
-        *category_ps = category_ps.wrapping_add(self_ps);
+    }
+
+    #[cold]
+    fn op_place_of(&mut self, step: u32, metadata: u32, table: &OpTable<'_>) -> u32 {
+        let at = metadata as usize;
+        if self.latest_ops.len() <= at {
+            self.latest_ops.resize(at + 1, (NO_STEP, 0));
+        }
+        let StepSums { ops, op_places, .. } = &mut self.steps[step as usize];
+        if self.growing != step && op_places.is_none() && !ops.is_empty() {
+            *op_places = Some((0..).zip(&*ops).map(|(place, op)| (op.metadata, place)).collect());
+        }
+        self.growing = step;
+        let mut add = || {
+            let is_call = table.described(metadata).is_some_and(|known| known.is_custom_call);
+            let call = is_call.then(Box::default);
+            ops.push(OpSums { metadata, occurrences: 0, self_ps: 0, time_ps: 0, call });
+            ops.len() as u32 - 1
+        };
+        let place = match op_places {
+            Some(places) => *places.entry(metadata).or_insert_with(add),
+            None => add(),
+        };
+        self.latest_ops[at] = (step, place);
+        place
     }
 }
 
-fn of_step(
-    step: StepSums,
-    core_id: u32,
-    names: &[Arc<str>],
-    descriptions: Option<&Arc<Descriptions>>,
-) -> (i64, StepDetails) {
-    let times = names.iter().zip(step.category_ps);
-    let category_ps = times.filter_map(|(name, ps)| Some((Arc::clone(name), ps?))).collect();
-    let ops = descriptions.map(|descriptions| step.ops.finish_counted(descriptions));
-    let core = CoreTime { category_ps, total_op_time_ps: step.total_ps, ops };
+/// What the events of one metadata did in a step.
+pub(in crate::opstats) struct OpSums {
+    pub metadata: u32,
+    pub occurrences: u32,
+    /// Without children.
+    pub self_ps: u64,
+    /// With children.
+    pub time_ps: u64,
+    /// Of custom calls.
+    pub call: Option<Box<CallCosts>>,
+}
+
+impl OpSums {
+    /// Adds an event of a custom call, or one that stands for several.
+    #[inline(never)]
+    fn add_numbers(&mut self, event: &OpEvent, table: &OpTable<'_>) {
+        let numbers = event.numbers();
+        let occurrences = numbers.map_or(1, |numbers| numbers.occurrences.max(1) as u32);
+        self.occurrences = self.occurrences.wrapping_add(occurrences);
+        if let (Some(call), Some(described)) = (&mut self.call, table.described(self.metadata)) {
+            call.add(described, numbers);
+        }
+    }
+}
+
+fn of_step(step: StepSums, core_id: u32, core_ops: &mut CoreOpsBuilder<'_>) -> (i64, StepDetails) {
     let mut details = StepDetails::default();
-    details.time_per_core.insert(core_id, core);
+    details.time_per_core.insert(core_id, core_ops.time_of(&step.ops));
     if !step.all_reduces.is_empty() {
         details.all_reduces_per_core = BTreeMap::from([(core_id, step.all_reduces)]);
     }

@@ -2,13 +2,11 @@
 
 use super::generic::{self, Overlaps};
 use super::step_events::{CoreTime, SPARSE_CORE_INDEX_START, StepDetails, StepEvents};
-use crate::opstats::db_builder::OpMetricsDbBuilder;
 use crate::opstats::model::{
     GenericStepBreakdown, IDLE, PerCoreStepInfo, PrecisionStats, StepBreakdown, StepDatabase,
     StepInfo,
 };
 use rayon::prelude::*;
-use std::sync::Arc;
 
 /// The steps in their order, and device time by precision. Incomplete steps at the begin and end
 /// are not among the marks of TPUs.
@@ -30,20 +28,19 @@ pub fn step_database(steps: StepEvents) -> (StepDatabase, PrecisionStats) {
 }
 
 fn step(step_num: u32, mut details: StepDetails) -> PerCoreStepInfo {
-    let mut step = PerCoreStepInfo { step_num, ..PerCoreStepInfo::default() };
+    let ops_per_host = vec![Vec::new().into()];
+    let mut step = PerCoreStepInfo { step_num, ops_per_host, ..PerCoreStepInfo::default() };
     let step_time = details.step_time();
     if step_time.duration_ps == 0 {
         return step;
     }
-    let mut ops = OpMetricsDbBuilder::new();
+    let mut ops = Vec::new();
     for (core_id, mut core) in std::mem::take(&mut details.time_per_core) {
         let is_sparse = core_id >= SPARSE_CORE_INDEX_START;
         let core_time = if is_sparse { details.step_time_on_core(core_id) } else { step_time };
         core.add_idle_time(core_time.duration_ps);
-        if let Some(core_ops) = &core.ops
-            && !is_sparse
-        {
-            core_ops.add_to(&mut ops);
+        if !is_sparse {
+            ops.push(core.ops);
         }
         let category_ps =
             core.category_ps.into_iter().map(|(category, ps)| (category.to_string(), ps)).collect();
@@ -58,7 +55,7 @@ fn step(step_num: u32, mut details: StepDetails) -> PerCoreStepInfo {
         };
         step.step_info_per_core.insert(core_id, info);
     }
-    step.hlo_metrics_db = Arc::new(ops.finish());
+    step.ops_per_host = vec![ops.into()];
     step.all_reduces_per_core = details.all_reduces_per_core;
     step
 }
@@ -70,8 +67,6 @@ impl CoreTime {
         let idle_ps = total_ps.wrapping_sub(self.total_op_time_ps);
         let idle = self.category_ps.entry(IDLE.into()).or_default();
         *idle = idle.wrapping_add(idle_ps);
-        if let Some(ops) = &mut self.ops {
-            ops.set_step_time_ps(step_time_ps);
-        }
+        self.ops.total_time_ps = total_ps;
     }
 }

@@ -86,7 +86,7 @@ impl Jobs {
         } else {
             "DONE"
         };
-        let tools = tasks.iter().map(|task| (task.tool.to_owned(), task.state.words().into()));
+        let tools = tasks.iter().map(|task| (task.tool.into(), task.state.words().into()));
         let tools = Value::Dict(tools.collect());
         Some(Value::dict([("status", status.into()), ("tools", tools)]))
     }
