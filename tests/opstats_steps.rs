@@ -190,7 +190,7 @@ fn step_work(space: &Space) -> Vec<Vec<(String, f64)>> {
     let stats = stats(space, Parts::STEPS);
     let of_step = |step: &PerCoreStepInfo| {
         let work = StepWork::of_cores(&step.ops_per_host[0]);
-        work.ops.iter().map(|(category, work)| ((*category).to_owned(), work.flops)).collect()
+        work.ops.iter().map(|op| (op.category.to_owned(), op.work.flops)).collect()
     };
     stats.steps.step_db.step_sequence.iter().map(of_step).collect()
 }

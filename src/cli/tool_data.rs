@@ -134,7 +134,7 @@ impl ToolData {
         self.session.hosts.iter().map(move |file| {
             let session = Session { hosts: vec![file.clone()], ..self.session.clone() };
             let answer = self.taken(tool, self.ask(&session, tool, &[]))?;
-            python_json::loads_static(answer.leak())
+            loads(answer)
         })
     }
 
@@ -207,13 +207,18 @@ impl ToolData {
     pub fn fetch_roofline_of_program(&self) -> Option<Json> {
         let (tool, session, profiles) = ("roofline_model", &self.session, &self.profiles);
         let request = Request { tool, session, params: &[], profiles };
-        python_json::loads_static(self.taken(tool, tools::roofline_of_program(&request))?.leak())
+        loads(self.taken(tool, tools::roofline_of_program(&request))?)
     }
 
     /// A tool's answer as JSON; `None` where it has none. It is never freed, like the profiles.
     pub fn fetch_json(&self, tool: &str, params: &[(&str, &str)]) -> Option<&'static Json> {
-        Some(Box::leak(Box::new(python_json::loads_static(self.fetch(tool, params)?.leak())?)))
+        Some(Box::leak(Box::new(loads(self.fetch(tool, params)?)?)))
     }
+}
+
+/// An answer as JSON whose texts are those of the answer, which is never freed.
+fn loads(answer: String) -> Option<Json> {
+    python_json::loads_static(answer.leak())
 }
 
 /// The session that an id names, with all its profiles.

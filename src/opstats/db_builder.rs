@@ -52,13 +52,6 @@ impl OpMetricsDbBuilder {
         place
     }
 
-    /// Adds an op of one more core whose bytes by memory space come apart from it.
-    pub fn combine_op(&mut self, op: &OpMetrics, bytes: impl Iterator<Item = MemoryAccessed>) {
-        let place = self.combine_or_add(op, true);
-        let all = &mut self.db.metrics[place].memory_accessed_breakdown;
-        bytes.for_each(|access| combine_memory_accessed(&[access], all));
-    }
-
     /// Adds the ops and totals of another database (`OpMetricsDbCombiner::Combine`).
     pub fn combine(&mut self, src: &OpMetricsDb, update_num_cores: bool) {
         combine_totals(src, &mut self.db);
@@ -67,14 +60,14 @@ impl OpMetricsDbBuilder {
         }
     }
 
-    fn combine_or_add(&mut self, op: &OpMetrics, update_num_cores: bool) -> usize {
+    fn combine_or_add(&mut self, op: &OpMetrics, update_num_cores: bool) {
         let Some(place) = self.place_of(op.hlo_module_id, &op.name) else {
-            return self.add(combined_with_nothing(op, update_num_cores));
+            self.add(combined_with_nothing(op, update_num_cores));
+            return;
         };
         let dst = &mut self.db.metrics[place];
         copy_metadata(op, dst);
         combine_op(op, dst, update_num_cores);
-        place
     }
 }
 
@@ -114,7 +107,7 @@ fn merged_spaces(src: &[MemoryAccessed]) -> Vec<MemoryAccessed> {
 }
 
 /// Fills what the entry does not know yet (`CopyOpMetricsMetadata`).
-pub fn copy_metadata(src: &OpMetrics, dst: &mut OpMetrics) {
+fn copy_metadata(src: &OpMetrics, dst: &mut OpMetrics) {
     if !Arc::ptr_eq(&src.info, &dst.info) {
         copy_info(&src.info, &mut dst.info);
     }
@@ -163,7 +156,7 @@ fn copy_info(src: &OpInfo, dst: &mut Arc<OpInfo>) {
 }
 
 /// Adds the measures of an op to another entry (`CombineOpMetrics`).
-pub fn combine_op(src: &OpMetrics, dst: &mut OpMetrics, update_num_cores: bool) {
+fn combine_op(src: &OpMetrics, dst: &mut OpMetrics, update_num_cores: bool) {
     dst.min_time_ps = match dst.occurrences {
         0 => src.min_time_ps,
         _ => dst.min_time_ps.min(src.min_time_ps),
@@ -195,7 +188,7 @@ pub fn combine_op(src: &OpMetrics, dst: &mut OpMetrics, update_num_cores: bool) 
 
 /// Adds bytes to those of the same space and operation (`CombineMemoryAccessedBreakdown`). Of
 /// several equal entries in `dst` the last one takes them.
-pub fn combine_memory_accessed(src: &[MemoryAccessed], dst: &mut Vec<MemoryAccessed>) {
+pub(super) fn combine_memory_accessed(src: &[MemoryAccessed], dst: &mut Vec<MemoryAccessed>) {
     for access in src {
         let is_same = |other: &&mut MemoryAccessed| {
             other.memory_space == access.memory_space && other.operation == access.operation

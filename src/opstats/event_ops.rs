@@ -4,7 +4,7 @@
 //! metadata and is joined to the sums at the end.
 
 use super::db_builder::OpMetricsDbBuilder;
-use super::model::{CUSTOM_CALL, MemoryAccessed, OpMetrics, OpMetricsDb, TpuCoreType};
+use super::model::{CUSTOM_CALL, OpMetrics, OpMetricsDb, TpuCoreType};
 use super::op_event::{EventNumbers, OpEvent};
 use super::op_table::{Described, Descriptions, OpTable};
 use super::units::{safe_divide, wrapping_u64};
@@ -36,13 +36,9 @@ struct Op {
 }
 
 impl Op {
-    fn described<'d>(&self, descriptions: &'d Descriptions) -> Option<&'d Described> {
-        descriptions.get(self.metadata)
-    }
-
     /// The op with all that one execution costs.
     fn whole(self, descriptions: &Descriptions) -> OpMetrics {
-        let described = self.described(descriptions);
+        let described = descriptions.get(self.metadata);
         let special = self.special.map(|special| *special);
         special.or_else(|| described.map(Described::whole_op)).unwrap_or_default()
     }
@@ -263,10 +259,6 @@ impl EventOpsBuilder {
     }
 }
 
-fn accessed(once: MemoryAccessed, times: u64) -> MemoryAccessed {
-    MemoryAccessed { bytes_accessed: once.bytes_accessed.wrapping_mul(times), ..once }
-}
-
 fn add_costs(op: &mut OpMetrics, own: &EventNumbers) {
     add_whole_costs(op, own);
     op.flops_v2 += own.flops_v2;
@@ -305,7 +297,7 @@ fn multiply_costs(op: &mut OpMetrics) {
         op.bytes_accessed = op.bytes_accessed.wrapping_mul(times);
     }
     for access in &mut op.memory_accessed_breakdown {
-        *access = accessed(*access, times);
+        access.bytes_accessed = access.bytes_accessed.wrapping_mul(times);
     }
 }
 

@@ -33,7 +33,6 @@ pub mod steps;
 mod tpu_ops;
 pub mod units;
 
-pub use db_builder::{OpMetricsDbBuilder, combine_memory_accessed, combine_op, copy_metadata};
 pub use framework_ops::framework_ops;
 pub use kernel_stats::{OpKernels, combine_kernel_reports, kernel_reports, kernels_by_op_name};
 pub use model::*;

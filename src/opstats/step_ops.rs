@@ -188,13 +188,24 @@ impl<'d> CoreOpsBuilder<'d> {
     }
 }
 
+/// What an op did.
+#[derive(Debug, Clone, Copy)]
+pub struct OpWork<'a> {
+    /// Program and name.
+    key: (u64, &'a str),
+    /// HLO category.
+    pub category: &'a str,
+    /// What it did.
+    pub work: Work,
+}
+
 /// Ops of a step, or of several: each of a program and name once, in the order of first sight
 /// (`OpMetricsDbCombiner`).
 #[derive(Debug, Clone, Default)]
 pub struct StepWork<'a> {
     places: HashMap<(u64, &'a str), usize, RandomState>,
-    /// HLO category, and what the op did.
-    pub ops: Vec<(&'a str, Work)>,
+    /// The ops.
+    pub ops: Vec<OpWork<'a>>,
     /// The time of the steps, over cores; picoseconds.
     pub total_time_ps: u64,
 }
@@ -206,7 +217,8 @@ impl<'a> StepWork<'a> {
         for core in cores {
             all.total_time_ps = all.total_time_ps.wrapping_add(core.total_time_ps);
             for (op, work) in core.works() {
-                all.add((op.hlo_module_id, &op.name), &op.category, &work);
+                let key = (op.hlo_module_id, &*op.name);
+                all.add(&OpWork { key, category: &op.category, work });
             }
         }
         all
@@ -215,23 +227,19 @@ impl<'a> StepWork<'a> {
     /// Adds another step, or the same step of another host.
     pub fn combine(&mut self, other: &Self) {
         self.total_time_ps = self.total_time_ps.wrapping_add(other.total_time_ps);
-        let mut keys = vec![(0, ""); other.ops.len()];
-        other.places.iter().for_each(|(key, &place)| keys[place] = *key);
-        for (key, (category, work)) in keys.into_iter().zip(&other.ops) {
-            self.add(key, category, work);
-        }
+        other.ops.iter().for_each(|op| self.add(op));
     }
 
-    fn add(&mut self, key: (u64, &'a str), category: &'a str, work: &Work) {
+    fn add(&mut self, op: &OpWork<'a>) {
         let next = self.ops.len();
-        let place = *self.places.entry(key).or_insert(next);
+        let place = *self.places.entry(op.key).or_insert(next);
         if place == next {
-            self.ops.push((category, Work::default()));
+            self.ops.push(OpWork { work: Work::default(), ..*op });
         }
-        let (known_category, all) = &mut self.ops[place];
-        if known_category.is_empty() {
-            *known_category = category;
+        let all = &mut self.ops[place];
+        if all.category.is_empty() {
+            all.category = op.category;
         }
-        all.add(work);
+        all.work.add(&op.work);
     }
 }

@@ -276,7 +276,7 @@ impl Records<'_> {
         self.write_whole_program(table);
         self.write_ops(table, &self.stats.device_op_metrics_db);
         let mut write_step = |work: &StepWork<'_>, scope| {
-            let ops = work.ops.iter().map(|(category, work)| (*category, *work));
+            let ops = work.ops.iter().map(|op| (op.category, op.work));
             self.write_program(table, ops, work.total_time_ps, scope);
         };
         if let Some(all) = &steps.all {

@@ -17,7 +17,7 @@ pub use kernel_stats::{
 };
 pub use op_metrics::{
     CUSTOM_CALL, IDLE, LayoutDimension, MemoryAccessed, MemoryOperation, OpInfo, OpMetrics,
-    OpMetricsDb, PrecisionStats, SourceInfo, TpuCoreType, idle_op,
+    OpMetricsDb, PrecisionStats, SourceInfo, TpuCoreType,
 };
 pub use op_stats::{DutyCycle, OpStats, Parts, ProgramFacts, Steps};
 pub use step_db::{

@@ -223,7 +223,7 @@ impl OpMetricsDb {
 }
 
 /// The entry for time without ops (`SetIdleOp`).
-pub fn idle_op(idle_time_ps: u64) -> OpMetrics {
+fn idle_op(idle_time_ps: u64) -> OpMetrics {
     let idle: Arc<str> = IDLE.into();
     let info = OpInfo { name: Arc::clone(&idle), category: idle, ..OpInfo::default() };
     OpMetrics {
